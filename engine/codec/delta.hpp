@@ -1,0 +1,125 @@
+// Units and parts: the codec's bytes as they travel, for the encoder and every receiver.
+//
+// Model      A unit is a run of whole tiles, at most open.unit_words words (one tile at least).
+//            unit bytes = header (first tile, tile count; per tile: mode, changed, base digest,
+//            next digest; body length) + codec body. A part is a run of whole units, closed at the
+//            first unit boundary with chunks_per_part chunks' worth of bytes, or at the end.
+// Checks     decode_unit() compares the base digest of every tile it is about to decode (a full
+//            read), the changed count, and the next digest, updated from the staged list alone.
+// Errors     wrong_base before anything is decoded; truncated; corrupt.
+// Source     tile digests and identity: design; chunk sizes: scenario values.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/codec/codec.hpp"
+#include "engine/codec/manifest.hpp"
+#include "engine/coords/grid.hpp"
+#include "engine/coords/weights.hpp"
+
+namespace refit {
+
+/// What both ends agree on before the first byte. Catalog and grid outlive it.
+struct DeltaContext {
+    const Catalog& catalog;
+    const Grid& grid;
+    std::uint64_t salt;
+};
+
+struct UnitRange {
+    std::uint32_t first_tile = 0;
+    std::uint32_t tile_count = 0;
+};
+
+/// How the grid's tiles are grouped into units; derived, never sent.
+std::vector<UnitRange> make_units(const Grid& grid, std::uint64_t unit_words);
+
+struct EncodedUnit {
+    ByteVector bytes;
+    std::uint64_t changed_words = 0;
+    std::vector<std::uint64_t> base_digests;  // per tile of the unit
+    std::vector<std::uint64_t> next_digests;
+    std::vector<std::uint64_t> changed;
+};
+
+EncodedUnit encode_unit(Device& device,
+                        const Codec& codec,
+                        const DeltaContext& context,
+                        UnitRange range,
+                        const Weights& base,
+                        const Weights& next);
+
+struct DecodedTile {
+    std::uint32_t tile = 0;
+    std::vector<std::uint16_t> base;  // the words it was decoded against
+    Changes changes;                  // absolute next words
+    std::uint64_t base_digest = 0;
+    std::uint64_t next_digest = 0;
+};
+
+/// `read_base(tile, out)` yields the still-served words of a tile of the grid.
+using BaseReader = std::function<void(std::uint32_t, std::span<std::uint16_t>)>;
+
+/// Decodes the next unit of `bytes` (which must hold the whole unit) and says how long it was.
+struct DecodedUnit {
+    std::vector<DecodedTile> tiles;
+    std::uint64_t bytes = 0;
+};
+Result<DecodedUnit> decode_unit(Device& device,
+                                const Codec& codec,
+                                const DeltaContext& context,
+                                UnitRange range,
+                                ByteSpan bytes,
+                                const BaseReader& read_base);
+
+/// A finished part: its record and its payload.
+struct Part {
+    PartRecord record;
+    ByteVector payload;
+
+    /// The bytes of chunk `first_chunk + i`.
+    ByteSpan chunk(std::size_t i, std::uint32_t chunk_bytes) const {
+        return ByteSpan(payload).subspan(i * chunk_bytes, record.chunks[i].bytes);
+    }
+};
+
+/// Collects units into parts. The whole state a restarted source needs is `resume_after`.
+class PartBuilder {
+public:
+    PartBuilder(OpenRecord open, std::uint32_t chunks_per_part);
+
+    /// Continues a log whose `parts` are already durable; the next unit is the one after them.
+    PartBuilder(OpenRecord open, std::uint32_t chunks_per_part, std::vector<PartRecord> parts);
+
+    const OpenRecord& open() const { return open_; }
+    const std::vector<PartRecord>& parts() const { return parts_; }
+    std::uint32_t next_unit() const { return next_unit_; }
+
+    /// Adds the next unit; yields a part when it closes one.
+    std::optional<Part> add(ByteSpan unit_bytes);
+    /// The last, short part, if units are left over.
+    std::optional<Part> flush();
+
+private:
+    Part close();
+
+    OpenRecord open_;
+    std::uint32_t chunks_per_part_;
+    std::vector<PartRecord> parts_;
+    std::uint32_t next_unit_ = 0;
+    std::uint32_t units_pending_ = 0;
+    ByteVector pending_;
+};
+
+/// The seal for a finished log.
+SealRecord make_seal(const OpenRecord& open,
+                     const std::vector<PartRecord>& parts,
+                     std::uint64_t changed_words,
+                     const Hash256& next_version,
+                     const Hash256& attachments = {});
+
+}  // namespace refit

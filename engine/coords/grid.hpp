@@ -1,0 +1,54 @@
+// The grid: how the canonical model is cut into tiles, the unit every codec works on.
+//
+// Model    A property of the catalog alone, never of layouts, and computed rather than sent.
+//          A tensor of 64 Ki words or more is cut into ceil(words / 512 Ki) row bands of nearly
+//          equal row counts; a row longer than 512 Ki words is cut into runs. Smaller tensors of
+//          one class (catalog.hpp) and type share tiles of up to 512 Ki words, in catalog order.
+//          Tiles are numbered by the catalog order of their first piece.
+// Exact    every canonical word lies in exactly one piece of one tile.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/coords/catalog.hpp"
+#include "kernels/placement.hpp"
+
+namespace refit {
+
+inline constexpr std::uint64_t kTileWordsMax = std::uint64_t{512} << 10;
+inline constexpr std::uint64_t kShareTileBelow = std::uint64_t{64} << 10;
+
+/// A contiguous run of one tensor inside a tile.
+struct Piece {
+    std::uint32_t tensor;
+    std::uint64_t tensor_first;
+    std::uint64_t words;
+    std::uint64_t tile_first;
+
+    friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+struct Tile {
+    std::vector<Piece> pieces;
+    std::uint64_t words = 0;
+};
+
+class Grid {
+public:
+    explicit Grid(const Catalog& catalog);
+
+    std::span<const Tile> tiles() const { return tiles_; }
+    const Tile& tile(std::uint64_t id) const { return tiles_[id]; }
+    const Hash256& id() const { return id_; }
+
+private:
+    std::vector<Tile> tiles_;
+    Hash256 id_;
+};
+
+/// The placements of a tile in memory that is the tile itself: for digests of gathered words.
+std::vector<Placement> identity_placements(const Catalog& catalog, const Tile& tile);
+
+}  // namespace refit

@@ -1,0 +1,27 @@
+// The digest's keys: D = sum over words of R(tensor, row) * C(tensor, column) * bits, mod 2^64.
+//
+// Why      R and C are odd, so each factor is invertible and any single changed word changes D;
+//          they depend on the canonical address, so swapped rows, swapped tensors or a word in the
+//          wrong place change D too. The sum is the same over any sharding, in any order, and can
+//          be updated from changed words alone.
+// Not      cryptographic. Chunks and manifests carry SHA-256.
+#pragma once
+
+#include <cstdint>
+
+namespace refit {
+
+enum class DigestAxis : std::uint64_t { row = 0x526F7700, column = 0x436F6C00 };
+
+constexpr std::uint64_t digest_key(std::uint64_t salt,
+                                   std::uint64_t tensor,
+                                   DigestAxis axis,
+                                   std::uint64_t index) {
+    std::uint64_t z = salt ^ (static_cast<std::uint64_t>(axis) * 0xD1B54A32D192ED03u);
+    z = (z ^ (tensor + 0x9E3779B97F4A7C15u)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 29) ^ index) * 0x94D049BB133111EBu;
+    z = (z ^ (z >> 31)) * 0xBF58476D1CE4E5B9u;
+    return (z ^ (z >> 30)) | 1u;
+}
+
+}  // namespace refit
