@@ -55,7 +55,10 @@ Result<Scenario> load_scenario(
 /// Checks what no single key can: topology, faults that name real nodes, layouts, percentages.
 Status validate(const Scenario& scenario);
 
-/// "12x", "3 Gbit/s", "8 MiB", "250 ms", "3%": numbers with units, in files and flags.
+/// Is this a layout at all ("tp:tp4")? No model needed.
+Status check_layout_name(const std::string& layout);
+
+/// "3 Gbit/s", "8 MiB", "250 ms": exact numbers with units, in files and flags.
 Result<Bytes> parse_bytes(std::string_view text);
 Result<BitsPerSecond> parse_bit_rate(std::string_view text);
 Result<BytesPerSecond> parse_byte_rate(std::string_view text);

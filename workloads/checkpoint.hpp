@@ -1,12 +1,12 @@
 // A safetensors checkpoint: one file, or a directory with model.safetensors.index.json.
 //
-// Format     u64 little-endian header length, JSON header, data; offsets relative to the data.
-//            Checked as the reference reader does: header <= 100,000,000 bytes and inside the
-//            file, starts with "{", no duplicate keys, known dtypes, checked shape products,
-//            size = shape x dtype, no overlap, no hole, no trailing bytes.
-// Memory     the file is mapped, never loaded; header bytes are kept verbatim.
+// Format     workloads/safetensors.hpp; nothing may follow the last tensor. A directory without an
+//            index may hold one model.safetensors. An index must name the file of each tensor it
+//            lists, a tensor lies in one file only, and every file it names must be there.
+// Memory     files are mapped, never loaded; header bytes are kept verbatim.
 // Errors     not_found; invalid_input with the file and one sentence; unsupported for .bin, .pt,
 //            .distcp, s3://, hf:// (the sentence names the format and the way to safetensors).
+//            A file that cannot be read throws MachineError.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,9 @@
 #include <vector>
 
 #include "engine/coords/weights.hpp"
+#include "workloads/safetensors.hpp"
 
 namespace refit {
-
-/// One tensor as the file states it, whatever its dtype.
-struct FileTensor {
-    std::string name;
-    std::string dtype;  // "BF16"
-    std::vector<std::uint64_t> shape;
-    std::uint64_t begin = 0;  // byte range inside the file's data
-    std::uint64_t end = 0;
-};
 
 struct CheckpointFile {
     std::string name;   // relative to the directory; the file's own name for a single file
@@ -60,11 +52,16 @@ private:
 };
 
 /// Writes a checkpoint with given headers beside `target` and renames it into place at commit();
-/// without commit() nothing remains. Tensors are found by the headers' own offsets.
+/// without commit() nothing remains. Tensors are found by the headers' own offsets. write() may be
+/// called from several threads at once; words nobody wrote are zero.
 class CheckpointWriter {
 public:
-    /// `headers`: one per file, verbatim (8 length bytes + JSON). `index` empty: a single file.
-    /// Refuses a target that exists as the wrong kind. Throws MachineError when the disk is full.
+    /// `headers`: (file name, 8 length bytes + JSON) of each file, verbatim. `index` empty: a
+    /// single file, which replaces an existing one. A directory must not exist yet.
+    /// Errors: invalid_input: bad headers or index, others than the catalog's, a target that is in
+    /// the way; unsupported: tensors neither BF16 nor F16, whose bytes nobody would write;
+    /// not_found: the target's folder. Throws MachineError when the disk is full: the space is
+    /// reserved here.
     static Result<std::unique_ptr<CheckpointWriter>> create(
         const std::filesystem::path& target,
         const Catalog& catalog,
@@ -72,6 +69,7 @@ public:
         const ByteVector& index);
     ~CheckpointWriter();
 
+    /// Words [first, first + words.size()) of one tensor.
     void write(std::uint32_t tensor, std::uint64_t first, std::span<const std::uint16_t> words);
     void commit();
 

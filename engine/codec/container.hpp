@@ -44,6 +44,9 @@ private:
     OpenRecord open_;
 };
 
+class RecordFile;
+struct RecordHead;
+
 /// An opened .rfd: everything but the payloads is read and checked on open().
 class RfdReader {
 public:
@@ -54,10 +57,13 @@ public:
     const std::vector<Attachment>& attachments() const { return attachments_; }
     Bytes file_bytes() const { return file_bytes_; }
 
-    /// Reads part i from the file and checks it against its hash.
+    /// Reads part i from the file and checks it against its hashes. Any thread.
     Result<ByteVector> read_payload(std::size_t part) const;
 
 private:
+    Status read_all();
+    Status read_part(RecordFile& file, RecordHead part_head);
+
     std::filesystem::path path_;
     Catalog catalog_;
     Manifest manifest_;

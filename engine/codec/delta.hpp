@@ -2,10 +2,13 @@
 //
 // Model      A unit is a run of whole tiles, at most open.unit_words words (one tile at least).
 //            unit bytes = header (first tile, tile count; per tile: mode, changed, base digest,
-//            next digest; body length) + codec body. A part is a run of whole units, closed at the
-//            first unit boundary with chunks_per_part chunks' worth of bytes, or at the end.
-// Checks     decode_unit() compares the base digest of every tile it is about to decode (a full
-//            read), the changed count, and the next digest, updated from the staged list alone.
+//            next digest; body length) + codec body: FORMAT.md. A part is a run of whole units,
+//            closed at the first unit boundary with chunks_per_part chunks' worth of bytes, or at
+//            the end.
+// Checks     decode_unit() compares the base digest of every tile of the unit (a full read, empty
+//            tiles too), the changed count, and the next digest, updated from the staged list
+//            alone. The encoder reads the next digest in full.
+// Threads    encode_unit() and decode_unit() use device.for_each(), so call neither inside it.
 // Errors     wrong_base before anything is decoded; truncated; corrupt.
 // Source     tile digests and identity: design; chunk sizes: scenario values.
 #pragma once
@@ -29,6 +32,9 @@ struct DeltaContext {
     const Grid& grid;
     std::uint64_t salt;
 };
+
+/// Header bytes of a unit per tile: mode, changed, base digest, next digest.
+inline constexpr std::uint64_t kTileHeadBytes = 1 + 4 + 8 + 8;
 
 struct UnitRange {
     std::uint32_t first_tile = 0;
@@ -61,7 +67,8 @@ struct DecodedTile {
     std::uint64_t next_digest = 0;
 };
 
-/// `read_base(tile, out)` yields the still-served words of a tile of the grid.
+/// `read_base(tile, out)` yields the still-served words of a tile of the grid. Called on the
+/// thread that called decode_unit(), tile after tile, before anything is decoded.
 using BaseReader = std::function<void(std::uint32_t, std::span<std::uint16_t>)>;
 
 /// Decodes the next unit of `bytes` (which must hold the whole unit) and says how long it was.
@@ -114,6 +121,12 @@ private:
     std::uint32_t units_pending_ = 0;
     ByteVector pending_;
 };
+
+/// Can no part of such a log pass kChunksPerPartMax chunks? For values that a user chose, before
+/// anything is encoded; a PartBuilder takes it for granted. Errors: invalid_input.
+Status check_part_size(std::uint64_t unit_words,
+                       std::uint32_t chunk_bytes,
+                       std::uint32_t chunks_per_part);
 
 /// The seal for a finished log.
 SealRecord make_seal(const OpenRecord& open,

@@ -8,9 +8,11 @@
 //            hashes it covers base, grid, codec and every chunk. Never a number.
 // Anchor     a delta whose base is nothing: base_version zero, base words all zero.
 // Bytes      FORMAT.md, normative. parse() trusts nothing.
+// Limits     below; a record over one of them is corrupt.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,12 @@
 #include "engine/base/units.hpp"
 
 namespace refit {
+
+inline constexpr std::uint64_t kCodecNameMax = 64;
+inline constexpr std::uint64_t kUnitWordsMax = std::uint64_t{1} << 30;
+inline constexpr std::uint32_t kChunkBytesMax = std::uint32_t{1} << 30;
+inline constexpr std::uint32_t kChunksPerPartMax = std::uint32_t{1} << 20;
+inline constexpr std::uint32_t kPartsMax = std::uint32_t{1} << 20;
 
 struct OpenRecord {
     Hash256 catalog;
@@ -43,8 +51,8 @@ struct ChunkRef {
 };
 
 struct PartRecord {
-    std::uint32_t index = 0;        // 0, 1, 2, ...
-    Hash256 previous;               // hash of part index - 1, or of open
+    std::uint32_t index = 0;  // 0, 1, 2, ...
+    Hash256 previous;         // hash of part index - 1, or of open
     std::uint32_t first_unit = 0;
     std::uint32_t unit_count = 0;
     std::uint32_t first_chunk = 0;  // chunks are numbered through the delta

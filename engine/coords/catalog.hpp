@@ -6,7 +6,10 @@
 //          flattened; a 1-D tensor or a scalar is one row.
 // Limit    names 1..512 bytes, rank <= 8, < 2^48 words in all, <= 2^20 tensors; checked
 //          multiplication. Only 16-bit dtypes; other tensors never enter a catalog.
-// Errors   invalid_input: duplicate or bad name, overflow, limits.
+// Bytes    serialize(), little-endian: text "refit.catalog/1", u32 tensor count; per tensor, by
+//          name: text name, u8 type, u8 rank, u64 per dimension. A text is u32 length, then bytes.
+// Errors   invalid_input from make(): duplicate or bad name, overflow, limits. truncated, corrupt
+//          from parse(), which takes exactly what serialize() writes.
 #pragma once
 
 #include <cstdint>
@@ -61,6 +64,9 @@ private:
     Words words_;
     Hash256 id_;
 };
+
+/// The name for an error line: in quotes, control bytes as \xNN, so one line stays one line.
+std::string quoted_name(std::string_view name);
 
 /// The tensor's class: its name with every all-digit component replaced by "*"
 /// ("model.layers.3.mlp.up_proj.weight" -> "model.layers.*.mlp.up_proj.weight").

@@ -1,10 +1,11 @@
 // The grid: how the canonical model is cut into tiles, the unit every codec works on.
 //
 // Model    A property of the catalog alone, never of layouts, and computed rather than sent.
-//          A tensor of 64 Ki words or more is cut into ceil(words / 512 Ki) row bands of nearly
-//          equal row counts; a row longer than 512 Ki words is cut into runs. Smaller tensors of
-//          one class (catalog.hpp) and type share tiles of up to 512 Ki words, in catalog order.
-//          Tiles are numbered by the catalog order of their first piece.
+//          A tensor of 64 Ki words or more is cut into the fewest row bands of at most 512 Ki
+//          words, of row counts that differ by at most one; a row longer than 512 Ki words is cut
+//          alone, into the fewest runs, in the same way. Smaller tensors of one class (catalog.hpp)
+//          and type share tiles of up to 512 Ki words, in catalog order. Empty tensors are in no
+//          tile. Tiles are numbered by the catalog order of their first piece.
 // Exact    every canonical word lies in exactly one piece of one tile.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "engine/coords/catalog.hpp"
+#include "engine/coords/progression.hpp"
 #include "kernels/placement.hpp"
 
 namespace refit {
@@ -41,12 +43,21 @@ public:
 
     std::span<const Tile> tiles() const { return tiles_; }
     const Tile& tile(std::uint64_t id) const { return tiles_[id]; }
+
+    /// SHA-256 over the pieces, tile by tile.
     const Hash256& id() const { return id_; }
 
 private:
     std::vector<Tile> tiles_;
     Hash256 id_;
 };
+
+/// The rows and columns of a piece. A piece is made of whole rows, or of a run inside one row.
+struct PieceWindow {
+    Progression rows;
+    Progression columns;
+};
+PieceWindow piece_window(const Tensor& tensor, const Piece& piece);
 
 /// The placements of a tile in memory that is the tile itself: for digests of gathered words.
 std::vector<Placement> identity_placements(const Catalog& catalog, const Tile& tile);

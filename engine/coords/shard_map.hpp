@@ -6,7 +6,10 @@
 //          padding and stay untouched.
 // Exact    prove() shows that no two boxes of a rank share a local word and that every canonical
 //          word is held, and counts how often. A trainer map must hold each word exactly once.
-// Errors   invalid_input from make(): a box outside its tensor or memory, a zero stride.
+// Limit    1..65,536 ranks, each with < 2^48 local words.
+// Errors   invalid_input from make(): an empty box, one outside its tensor or memory, a zero step
+//          or (over more than one row or column) a zero stride. unsupported from prove() and
+//          compose() where boxes interleave in more ways than the exact check is ready to try.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +19,7 @@
 
 #include "engine/coords/catalog.hpp"
 #include "engine/coords/grid.hpp"
+#include "engine/coords/progression.hpp"
 
 namespace refit {
 
@@ -32,11 +36,16 @@ struct Box {
     std::uint64_t local_col_stride = 1;
 
     std::uint64_t words() const { return row_count * col_count; }
+    Progression rows() const { return {row_first, row_count, row_step}; }
+    Progression columns() const { return {col_first, col_count, col_step}; }
     friend bool operator==(const Box&, const Box&) = default;
 };
 
+/// The part of `box` with these rows and columns, which are subsets of the box's own.
+Box restrict_box(const Box& box, const Progression& rows, const Progression& columns);
+
 struct RankMap {
-    std::vector<Box> boxes;  // sorted by tensor, then row_first, then col_first
+    std::vector<Box> boxes;  // make() sorts them by tensor, then row_first, then col_first
     std::uint64_t local_words = 0;
 };
 
@@ -67,7 +76,8 @@ public:
     const std::string& layout() const { return layout_; }
     std::span<const RankMap> ranks() const { return ranks_; }
 
-    /// The tile's words that `rank` holds, ready for a Device; empty if it holds none.
+    /// The tile's words that `rank` holds, ready for a Device; empty if it holds none. Each box
+    /// is cut to its piece: every word a placement names lies in the tile.
     std::vector<Placement> placements(const Catalog& catalog,
                                       const Tile& tile,
                                       std::uint32_t rank) const;
@@ -76,7 +86,7 @@ public:
     std::vector<Placement> all_placements(const Catalog& catalog, std::uint32_t rank) const;
 
     /// Proves disjoint local words and full coverage; the error names the first word that is
-    /// missing or held twice in one place. Exact arithmetic on boxes, not a walk over words.
+    /// missing, or a local word with two owners. Exact arithmetic on boxes, not a walk over words.
     Result<Coverage> prove(const Catalog& catalog) const;
 
 private:
@@ -85,7 +95,7 @@ private:
 };
 
 /// The affine transfers that fill every word of every target rank from one source rank each
-/// (the lowest that holds it). Error if a target word has no source.
+/// (the lowest that holds it). Error if a target word has no source or two words share a place.
 Result<std::vector<Transfer>> compose(const Catalog& catalog,
                                       const ShardMap& source,
                                       const ShardMap& target);

@@ -1,18 +1,25 @@
 // RelayTree: who forwards to whom, derived from a topology alone.
 //
-// Model    Node 0 is the source. The first relay of each site hangs off the source or the first
-//          relay of another site, whichever maximises the narrowest link on the way to it; the
-//          other relays of a site chain off the first; a site's replicas are dealt round-robin
-//          over its relays. Replicas at the trainer's site hang off that site's relays.
+// Model    Node 0 is the source. The sites form the widest spanning tree of the links, rooted at
+// the
+//          trainer: links are taken by rate, ties by least rtt, then names. So the narrowest link
+//          on the way to each site is as wide as on any way, and find_route() between a site and
+//          its parent is that one link. The first relay of each site hangs off the first relay of
+//          its parent site, or off the source if that is the trainer's; a site without relays is
+//          passed over. The other relays of a site chain off the first; a site's replicas are
+//          dealt round-robin over its relays, at the trainer's site as well.
 //          Every node lists backups for when its parent dies: the other relays of its site, then
 //          its parent's parent, then the source; never a descendant of its own, never the parent.
+// Order    parents before children; site by site, its relays, then its replicas.
 // Exact    reaches every relay and replica exactly once; the same topology, the same tree.
-// Bound    broadcast_seconds(): payload / narrowest cut between the source and any site or
-//          replica, plus the largest one-way delay: no schedule is faster.
+// Bound    broadcast_seconds(): over the members, the largest of payload / narrowest cut between
+//          the source and it, plus its least one-way delay: no schedule is faster. Cuts count the
+//          source's NIC, the links and the replica's NIC, not the relays'.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/net/topology.hpp"
@@ -38,12 +45,14 @@ struct RelayTree {
     std::vector<TreeNode> nodes;
 
     std::vector<NodeId> children(NodeId node) const;
-    NodeId find(std::string_view name) const;  // kNoNode if absent
+    /// kNoNode if absent.
+    NodeId find(std::string_view name) const;
 };
 
+/// Of a topology that passed validate().
 RelayTree derive_tree(const Topology& topology);
 
-/// The broadcast bound for the replicas that are members from the start.
+/// The broadcast bound for the replicas that are members from the start; 0 when there are none.
 double broadcast_seconds(const Topology& topology, Bytes payload);
 
 }  // namespace refit

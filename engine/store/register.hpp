@@ -4,6 +4,10 @@
 //            version v to v + 1 exactly if the epoch is still the newest and the decision is
 //            still v: a compare-and-swap. Nothing else changes it.
 // Durable    both return only when the change survives a crash (SQLite: WAL, synchronous FULL).
+// Errors     a register that cannot be read or written, or whose file is no register of ours,
+//            throws MachineError naming the file.
+// Threads    every operation may be called from several threads and processes at once.
+// Limit      versions and epochs stay below 2^63.
 // Place      lease, members and tree of design 8 become further fields of the same record.
 #pragma once
 
@@ -25,9 +29,11 @@ class Register {
 public:
     virtual ~Register() = default;
 
+    /// A new epoch; every earlier one can decide nothing from here on.
     virtual std::uint64_t acquire() = 0;
     virtual Decision read() const = 0;
-    /// True if the decision is now `next`; next.version must be from + 1.
+    /// True if the decision is now `next`, also when it was before: asking again after a lost
+    /// answer is harmless, whatever the epoch. next.version must be from + 1.
     virtual bool decide(std::uint64_t epoch, std::uint64_t from, const Decision& next) = 0;
 };
 

@@ -1,0 +1,17 @@
+// Every command of the program; main.cpp lists them in the order the help shows.
+#pragma once
+
+#include "app/command.hpp"
+
+namespace refit {
+
+Command add_run(CLI::App& program, const Console& console);
+Command add_encode(CLI::App& program, const Console& console);
+Command add_apply(CLI::App& program, const Console& console);
+Command add_verify(CLI::App& program, const Console& console);
+Command add_inspect(CLI::App& program, const Console& console);
+Command add_map(CLI::App& program, const Console& console);
+Command add_list(CLI::App& program, const Console& console);
+Command add_doctor(CLI::App& program, const Console& console);
+
+}  // namespace refit

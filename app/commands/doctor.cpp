@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <sqlite3.h>
+#include <sys/sysinfo.h>
+#include <zstd.h>
+
+#include <CLI/Version.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/commands/commands.hpp"
+#include "app/format.hpp"
+#include "kernels/device.hpp"
+
+namespace refit {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One thing a machine has or lacks.
+struct Finding {
+    std::string name;
+    std::string state;
+    std::string use;  // what it is for, or what its absence costs
+};
+
+std::string first_line(const fs::path& file) {
+    std::ifstream stream(file);
+    std::string line;
+    std::getline(stream, line);
+    return line;
+}
+
+std::string environment(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+/// "150000 100000" in cpu.max is one and a half cores.
+std::string cpu_quota() {
+    std::ifstream stream("/sys/fs/cgroup/cpu.max");
+    std::string quota;
+    double period = 0;
+    if (!(stream >> quota >> period) || quota == "max" || period <= 0) return "none";
+    return fmt::format("{:.2f} cores", std::strtod(quota.c_str(), nullptr) / period);
+}
+
+std::string memory() {
+    struct sysinfo info = {};
+    if (sysinfo(&info) != 0) return "unknown";
+    const std::string installed =
+        format_bytes(Bytes{std::uint64_t{info.totalram} * info.mem_unit}) + " installed";
+    const std::string limit = first_line("/sys/fs/cgroup/memory.max");
+    if (limit.empty() || limit == "max") return installed + ", no limit";
+    return installed + ", limit " + format_bytes(Bytes{std::strtoull(limit.c_str(), nullptr, 10)});
+}
+
+std::string free_disk() {
+    std::error_code failure;
+    const fs::space_info space = fs::space(fs::current_path(failure), failure);
+    return failure ? "unknown" : format_bytes(Bytes{space.available}) + " free here";
+}
+
+std::string gpu() {
+    const std::string driver = first_line("/proc/driver/nvidia/version");
+    std::error_code failure;
+    const bool node = fs::exists("/dev/nvidia0", failure);
+    if (driver.empty() && !node) return "no driver, no device";
+    return (driver.empty() ? "no driver" : driver) + (node ? ", device node" : ", no device node");
+}
+
+std::string display() {
+    const std::string wayland = environment("WAYLAND_DISPLAY");
+    const std::string x11 = environment("DISPLAY");
+    if (!wayland.empty()) return "Wayland " + wayland;
+    return x11.empty() ? "none" : "X11 " + x11;
+}
+
+std::vector<Finding> examine(const Console& console) {
+    std::string levels;
+    for (const std::string& level : cpu_device_levels())
+        levels += (levels.empty() ? "" : ", ") + level;
+    return {
+        {"cpu", make_cpu_device()->detail(), "runs every kernel; levels here: " + levels},
+        {"cpu quota", cpu_quota(), "threads beyond it only wait"},
+        {"memory", memory(), "checkpoints are mapped; a unit of 16 Mi words is held at a time"},
+        {"disk", free_disk(), "encode and apply write a whole file beside the old one"},
+        {"gpu", gpu(), "not used: this version has the cpu backend only, GPU rates are declared"},
+        {"display", display(), "not used: this version opens no window"},
+        {"network rights", "not needed", "this version simulates every link"},
+        {"data", console.data_root.string(), "shipped scenarios, topologies and traces"},
+        {"libzstd", ZSTD_versionString(), "the -zstd codecs, file headers in a delta"},
+        {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING), "SHA-256 of chunks and records"},
+        {"SQLite", sqlite3_libversion(), "the register that decides a version"},
+        {"xxHash", REFIT_XXHASH_VERSION, "built in: local record hashes"},
+        {"Highway", REFIT_HWY_VERSION, "built in: vector kernels at every level"},
+        {"fmt", REFIT_FMT_VERSION, "built in: text"},
+        {"toml++", REFIT_TOML_VERSION, "built in: scenarios"},
+        {"nlohmann-json", REFIT_JSON_VERSION, "built in: documents, safetensors headers"},
+        {"CLI11", CLI11_VERSION, "built in: the command line"},
+    };
+}
+
+Result<ExitCode> doctor(const Console& console) {
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (const Finding& finding : examine(console)) {
+        console.say(fmt::format("{:<15} {:<28} {}", finding.name, finding.state, finding.use));
+        rows.push_back({{"name", finding.name}, {"state", finding.state}, {"use", finding.use}});
+    }
+    console.document({{"schema", "refit.doctor/1"}, {"findings", rows}});
+    return ExitCode::success;
+}
+
+}  // namespace
+
+Command add_doctor(CLI::App& program, const Console& console) {
+    CLI::App* command =
+        program.add_subcommand("doctor", "Say what this machine has and what each absence costs");
+    return {command, [&console] { return doctor(console); }};
+}
+
+}  // namespace refit

@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "app/commands/commands.hpp"
+#include "app/format.hpp"
+#include "engine/codec/codec.hpp"
+#include "kernels/device.hpp"
+#include "scenarios/scenario.hpp"
+#include "scenarios/shipped.hpp"
+#include "scenarios/toml_document.hpp"
+#include "workloads/layouts.hpp"
+
+namespace refit {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// One entry of a list: a name and what is worth knowing about it.
+struct Entry {
+    std::string name;
+    std::string summary;
+};
+
+using Entries = Result<std::vector<Entry>>;
+
+Entries list_codecs(const std::filesystem::path&) {
+    std::vector<Entry> entries;
+    for (const auto& codec : builtin_codecs())
+        entries.push_back({std::string(codec->name()), std::string(codec->summary())});
+    return entries;
+}
+
+Entries list_scenarios(const std::filesystem::path& root) {
+    std::vector<Entry> entries;
+    for (const std::string& name : shipped_scenarios(root)) {
+        REFIT_TRY(scenario, load_scenario(root / "scenarios" / (name + ".toml"), root, {}));
+        entries.push_back({name, scenario.title});
+    }
+    return entries;
+}
+
+Entries list_topologies(const std::filesystem::path& root) {
+    std::vector<Entry> entries;
+    for (const std::string& name : shipped_topologies(root)) {
+        REFIT_TRY(topology, load_topology(root / "scenarios" / "topologies" / (name + ".toml")));
+        std::size_t replicas = 0;
+        for (const Site& site : topology.sites) replicas += site.replicas.size();
+        entries.push_back(
+            {name, fmt::format("{} sites, {} replicas, {} WAN links", topology.sites.size(),
+                               replicas, topology.links.size())});
+    }
+    return entries;
+}
+
+Entries list_links(const std::filesystem::path& root) {
+    std::vector<Entry> entries;
+    for (const std::string& name : shipped_topologies(root)) {
+        REFIT_TRY(topology, load_topology(root / "scenarios" / "topologies" / (name + ".toml")));
+        for (const WanLink& link : topology.links) {
+            entries.push_back({fmt::format("{}: {} - {}", name, link.from, link.to),
+                               fmt::format("{}, rtt {:.1f} ms; {}", format_bit_rate(link.rate),
+                                           to_seconds(link.rtt) * 1e3, link.source)});
+        }
+    }
+    return entries;
+}
+
+Entries list_layouts(const std::filesystem::path&) {
+    std::vector<Entry> entries;
+    for (const LayoutFamily& family : layout_families())
+        entries.push_back({family.name + ":" + family.key + "<n>", family.summary});
+    return entries;
+}
+
+Entries list_backends(const std::filesystem::path&) {
+    std::string levels;
+    for (const std::string& level : cpu_device_levels())
+        levels += (levels.empty() ? "" : ", ") + level;
+    return std::vector<Entry>{{"cpu", "all kernels; levels on this machine: " + levels}};
+}
+
+struct Topic {
+    std::string_view name;
+    Entries (*entries)(const std::filesystem::path& data_root);
+};
+
+constexpr Topic kTopics[] = {{"codecs", list_codecs},         {"scenarios", list_scenarios},
+                             {"topologies", list_topologies}, {"layouts", list_layouts},
+                             {"backends", list_backends},     {"links", list_links}};
+
+Result<ExitCode> list(const Console& console, const std::string& name) {
+    const auto* topic =
+        std::ranges::find_if(kTopics, [&](const Topic& known) { return known.name == name; });
+    REFIT_ASSERT(topic != std::end(kTopics));
+    REFIT_TRY(entries, topic->entries(console.data_root));
+    std::size_t width = 0;
+    for (const Entry& entry : entries) width = std::max(width, entry.name.size());
+    Json rows = Json::array();
+    for (const Entry& entry : entries) {
+        console.say(fmt::format("{:<{}}  {}", entry.name, width, entry.summary));
+        rows.push_back({{"name", entry.name}, {"summary", entry.summary}});
+    }
+    console.document({{"schema", "refit.list/1"}, {"topic", name}, {"entries", rows}});
+    return ExitCode::success;
+}
+
+}  // namespace
+
+Command add_list(CLI::App& program, const Console& console) {
+    CLI::App* command = program.add_subcommand("list", "List what this program ships and knows");
+    const auto topic = std::make_shared<std::string>();
+    std::vector<std::string> names;
+    for (const Topic& known : kTopics) names.emplace_back(known.name);
+    command->add_option("TOPIC", *topic, fmt::format("One of {}", fmt::join(names, ", ")))
+        ->required()
+        ->type_name("")
+        ->check(CLI::IsMember(names));
+    return {command, [&console, topic] { return list(console, *topic); }};
+}
+
+}  // namespace refit

@@ -1,0 +1,139 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "app/commands/commands.hpp"
+#include "app/compose.hpp"
+#include "app/run_folder.hpp"
+#include "app/run_text.hpp"
+#include "scenarios/requirement.hpp"
+#include "scenarios/shipped.hpp"
+
+namespace refit {
+namespace {
+
+struct RunFlags {
+    std::string scenario = "first";
+    std::string base;
+    std::vector<std::string> next;
+    std::string topology;
+    std::string codec;
+    std::uint64_t steps = 0;
+    std::uint64_t seed = 0;
+    bool seed_given = false;
+    std::string backend = "auto";
+    unsigned threads = 0;
+    std::vector<std::string> set;
+    std::vector<std::string> require;
+    std::string out;
+};
+
+Result<std::vector<std::pair<std::string, std::string>>> overrides_of(const RunFlags& flags) {
+    std::vector<std::pair<std::string, std::string>> overrides;
+    for (const std::string& text : flags.set) {
+        const std::size_t equals = text.find('=');
+        if (equals == std::string::npos || equals == 0)
+            return Error{ErrorCode::invalid_input, "--set takes key=value, not '" + text + "'"};
+        overrides.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+    if (!flags.topology.empty()) overrides.emplace_back("topology", flags.topology);
+    if (!flags.codec.empty()) overrides.emplace_back("delta.codec", flags.codec);
+    if (flags.steps > 0) overrides.emplace_back("source.max_refits", std::to_string(flags.steps));
+    if (flags.seed_given) overrides.emplace_back("seed", std::to_string(flags.seed));
+    return overrides;
+}
+
+Result<Scenario> scenario_of(const RunFlags& flags, const Console& console) {
+    REFIT_TRY(file, find_scenario(flags.scenario, console.data_root));
+    REFIT_TRY(overrides, overrides_of(flags));
+    REFIT_TRY(scenario, load_scenario(file, console.data_root, overrides));
+    if (!flags.base.empty()) {
+        scenario.source.trace.clear();
+        scenario.source.versions = {flags.base};
+        scenario.source.versions.insert(scenario.source.versions.end(), flags.next.begin(),
+                                        flags.next.end());
+    }
+    scenario.require.insert(scenario.require.end(), flags.require.begin(), flags.require.end());
+    return scenario;
+}
+
+/// Exit code missed names the first requirement that does not hold.
+Result<ExitCode> judge(const Console& console,
+                       const std::vector<Requirement>& requirements,
+                       const nlohmann::ordered_json& record) {
+    ExitCode code = ExitCode::success;
+    for (const Requirement& requirement : requirements) {
+        REFIT_TRY(value, record_value(record, requirement.figure));
+        if (requirement.holds(value)) continue;
+        console.note(fmt::format("refit: requirement {} missed: it is {:g}", requirement.text,
+                                 value));
+        code = ExitCode::missed;
+    }
+    if (!record["verify"]["exact"].get<bool>()) code = ExitCode::mismatch;
+    return code;
+}
+
+Result<ExitCode> run(const Console& console, const RunFlags& flags) {
+    const auto start = std::chrono::steady_clock::now();
+    REFIT_TRY(scenario, scenario_of(flags, console));
+    std::vector<Requirement> requirements;
+    for (const std::string& text : scenario.require) {
+        REFIT_TRY(requirement, parse_requirement(text));
+        requirements.push_back(requirement);
+    }
+    REFIT_TRY(folder, RunFolder::create(flags.out));
+    const auto device = make_cpu_device(flags.threads);
+    REFIT_TRY(record, run_scenario(console, scenario, *device, folder.working()));
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+    record.host.wall_seconds = wall.count();
+
+    const nlohmann::ordered_json json = to_json(record);
+    folder.write("record.json", json.dump(2) + "\n");
+    folder.keep();
+    console.document(json);
+    for (const std::string& line : run_text(record)) console.say(line);
+    console.note("run kept: refit inspect " + folder.place().string());
+    return judge(console, requirements, json);
+}
+
+}  // namespace
+
+Command add_run(CLI::App& program, const Console& console) {
+    CLI::App* command = program.add_subcommand(
+        "run", "Run refits end to end: a scenario, or your own checkpoints with --base and --new");
+    const auto flags = std::make_shared<RunFlags>();
+    command->add_option("SCENARIO", flags->scenario, "A shipped scenario's name or a .toml file")
+        ->capture_default_str()
+        ->type_name("");
+    CLI::Option* base = command->add_option("--base", flags->base, "Version 0: a checkpoint");
+    CLI::Option* next = command->add_option("--new", flags->next, "The next version; repeatable")
+                            ->expected(1)
+                            ->take_all();
+    base->needs(next);
+    next->needs(base);
+    command->add_option("--topology", flags->topology, "A shipped topology's name or a file");
+    command->add_option("--codec", flags->codec, "See refit list codecs");
+    command->add_option("--steps", flags->steps, "At most so many refits")->check(CLI::PositiveNumber);
+    CLI::Option* seed = command->add_option("--seed", flags->seed, "One seed makes the whole run");
+    command->add_option("--backend", flags->backend, "auto or cpu")
+        ->check(CLI::IsMember({"auto", "cpu"}))
+        ->capture_default_str();
+    command->add_option("--threads", flags->threads, "0: one per usable core")
+        ->check(CLI::Range(0, 1024))
+        ->capture_default_str();
+    command->add_option("--set", flags->set, "Override a scenario key: delta.chunk=2KiB; repeatable")
+        ->expected(1)
+        ->take_all()
+        ->type_name("KEY=VALUE");
+    command->add_option("--require", flags->require, "Exit 5 unless it holds: 'speedup>=12'")
+        ->expected(1)
+        ->take_all();
+    command->add_option("--out", flags->out, "Keep the run here instead of the state folder");
+    return {command, [&console, flags, seed] {
+                flags->seed_given = seed->count() > 0;
+                return run(console, *flags);
+            }};
+}
+
+}  // namespace refit

@@ -1,0 +1,37 @@
+// A file that appears whole or not at all: written beside its target, renamed at commit().
+//
+// Errors   invalid_input, not_found: a target that is no plain file, or in no folder.
+//          MachineError names the target: no space, no rights, a failed sync.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "engine/base/bytes.hpp"
+#include "engine/base/units.hpp"
+
+namespace refit {
+
+class OutputFile {
+public:
+    static Result<std::unique_ptr<OutputFile>> create(const std::filesystem::path& target);
+    ~OutputFile();  // without commit() nothing remains
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
+
+    void write(ByteSpan bytes);
+    Bytes written() const { return written_; }
+    /// Durable under its name when this returns.
+    void commit();
+
+private:
+    OutputFile(std::filesystem::path target, std::filesystem::path temporary, int file);
+    [[noreturn]] void fail(const char* doing) const;
+
+    std::filesystem::path target_;
+    std::filesystem::path temporary_;
+    int file_;
+    Bytes written_;
+};
+
+}  // namespace refit

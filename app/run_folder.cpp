@@ -1,0 +1,92 @@
+#include "app/run_folder.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <vector>
+
+namespace refit {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kKeptRuns = 20;
+
+fs::path state_folder() {
+    const char* state = std::getenv("XDG_STATE_HOME");
+    if (state != nullptr && *state == '/') return fs::path(state) / "refit" / "runs";
+    const char* home = std::getenv("HOME");
+    const fs::path base = home != nullptr && *home != '\0' ? fs::path(home) : fs::current_path();
+    return base / ".local" / "state" / "refit" / "runs";
+}
+
+/// Sorts by time: the newest run has the greatest name.
+std::string run_name() {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto millis = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+    return fmt::format("run-{:015}-{}", millis, getpid());
+}
+
+void drop_old(const fs::path& folder) {
+    std::vector<fs::path> runs;
+    for (const auto& entry : fs::directory_iterator(folder))
+        if (entry.path().filename().string().starts_with("run-")) runs.push_back(entry.path());
+    std::ranges::sort(runs);
+    for (std::size_t i = 0; i + kKeptRuns < runs.size(); ++i) fs::remove_all(runs[i]);
+}
+
+}  // namespace
+
+RunFolder::RunFolder(fs::path place, bool from_state)
+    : place_(std::move(place)), from_state_(from_state) {
+    working_ = place_.parent_path() /
+               fmt::format(".{}.refit-tmp-{}", place_.filename().string(), getpid());
+}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : place_(std::move(other.place_)),
+      working_(std::move(other.working_)),
+      from_state_(other.from_state_),
+      kept_(std::exchange(other.kept_, true)) {}
+
+RunFolder::~RunFolder() {
+    std::error_code ignored;
+    if (!kept_) fs::remove_all(working_, ignored);
+}
+
+Result<RunFolder> RunFolder::create(const fs::path& out) {
+    const fs::path place =
+        out.empty() ? state_folder() / run_name() : fs::absolute(out).lexically_normal();
+    const fs::path clean = place.has_filename() ? place : place.parent_path();
+    std::error_code error;
+    if (fs::exists(clean, error))
+        return Error{ErrorCode::invalid_input, "exists already; name a new folder", out.string()};
+    RunFolder folder(clean, out.empty());
+    fs::create_directories(folder.working_, error);
+    if (error) throw MachineError(clean.parent_path().string() + ": " + error.message());
+    return folder;
+}
+
+void RunFolder::write(const std::string& name, const std::string& text) const {
+    std::ofstream file(working_ / name, std::ios::binary);
+    file << text;
+    file.flush();
+    if (!file) throw MachineError((place_ / name).string() + ": cannot be written");
+}
+
+void RunFolder::keep() {
+    if (from_state_) {  // its objects can be made again from the seed; the record stays
+        fs::remove_all(working_ / "store");
+        fs::remove(working_ / "register.sqlite");
+    }
+    fs::rename(working_, place_);
+    kept_ = true;
+    if (from_state_) drop_old(place_.parent_path());
+}
+
+}  // namespace refit

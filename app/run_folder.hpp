@@ -1,0 +1,40 @@
+// Where a run is kept: --out DIR, or the XDG state folder (the last 20).
+//
+// Safe      a run is made in a hidden folder beside its place and renamed when it is whole, so a
+//           failed or interrupted run leaves nothing.
+// Errors    invalid_input if --out exists already. MachineError if a folder cannot be made.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "engine/base/result.hpp"
+
+namespace refit {
+
+class RunFolder {
+public:
+    /// `out` empty: a new folder under $XDG_STATE_HOME/refit/runs (~/.local/state by default).
+    static Result<RunFolder> create(const std::filesystem::path& out);
+    ~RunFolder();
+    RunFolder(RunFolder&& other) noexcept;
+    RunFolder& operator=(RunFolder&&) = delete;
+
+    /// Work here until keep().
+    const std::filesystem::path& working() const { return working_; }
+    const std::filesystem::path& place() const { return place_; }
+
+    void write(const std::string& name, const std::string& text) const;
+    /// Makes the run visible; drops the oldest kept ones beyond 20.
+    void keep();
+
+private:
+    RunFolder(std::filesystem::path place, bool from_state);
+
+    std::filesystem::path place_;
+    std::filesystem::path working_;
+    bool from_state_;
+    bool kept_ = false;
+};
+
+}  // namespace refit

@@ -1,0 +1,13 @@
+// The text result of a run: both times and the link, then five lines, one per system.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/observe/record.hpp"
+
+namespace refit {
+
+std::vector<std::string> run_text(const RunRecord& record);
+
+}  // namespace refit

@@ -1,0 +1,82 @@
+// What the bodies of all codecs have in common: raw tiles, length-prefixed zstd streams, walking
+// and checking lists of changes.
+//
+// Body       the next words of every raw tile, in tile order; then, if any tile is coded, the
+//            codec's own streams. FORMAT.md is normative.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/bytes.hpp"
+#include "engine/codec/codec.hpp"
+
+namespace refit {
+
+/// Calls visit(index in tile, next word) for every changed word, ascending.
+template <class Visit>
+void for_each_change(const TileDiff& tile, Visit visit) {
+    const Changes& changes = *tile.changes;
+    std::size_t position = 0;
+    std::size_t word = 0;
+    for (const SegmentChanges& segment : changes.segments) {
+        const std::uint32_t first = segment.segment * kSegmentWords;
+        for (std::uint32_t k = 0; k < segment.stored; ++k) {
+            const std::uint16_t next = changes.words[word++];
+            const std::uint32_t index = first + (segment.dense ? k : changes.positions[position++]);
+            if (segment.dense && tile.base[index] == next) continue;
+            visit(index, next);
+        }
+    }
+}
+
+/// Is any tile in this mode?
+bool any_in(std::span<const TileMode> modes, TileMode mode);
+bool any_in(std::span<const TileBase> tiles, TileMode mode);
+
+/// Words of all coded tiles, and changes in all coded tiles.
+std::uint64_t coded_words(std::span<const TileBase> tiles);
+std::uint64_t coded_changes(std::span<const TileBase> tiles);
+
+/// Are modes and counts possible at all for a codec that sends changes only? Memory is bounded by
+/// the words of the unit from here on.
+Status check_tiles(std::span<const TileBase> tiles);
+
+void append_words(std::span<const std::uint16_t> words, ByteVector& body);
+void append_raw_tiles(std::span<const TileDiff> tiles,
+                      std::span<const TileMode> modes,
+                      ByteVector& body);
+
+/// Stages every raw tile from the front of the body; empty tiles become empty lists.
+Status decode_raw_tiles(Device& device,
+                        ByteReader& reader,
+                        std::span<const TileBase> tiles,
+                        std::span<Changes> changes);
+
+/// u32 length and one zstd frame.
+void append_stream(ByteSpan bytes, int level, ByteVector& body);
+Status read_stream(ByteReader& reader, std::span<std::byte> out, std::string_view what);
+
+/// Runs task(i) for every tile on the device's lanes; yields the error of the lowest tile.
+Status for_each_tile(Device& device,
+                     std::size_t tiles,
+                     const std::function<Status(std::size_t)>& task);
+
+/// Turns `next` words of a tile into its staging list and checks the count.
+Status stage_words(Device& device,
+                   const TileBase& tile,
+                   std::span<const std::uint16_t> next,
+                   Changes& out);
+
+/// Turns a tile's list into its staging list after checking what Device::stage demands: strictly
+/// ascending positions inside the tile, no zero mask.
+Status stage_list(Device& device,
+                  const TileBase& tile,
+                  std::span<const std::uint32_t> index,
+                  std::span<const std::uint16_t> mask,
+                  Changes& out);
+
+}  // namespace refit

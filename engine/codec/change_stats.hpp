@@ -1,0 +1,39 @@
+// How two versions differ: changed words by tensor kind, and the entropy bound of the change.
+//
+// Bound    sum over canonical tensors of
+//            H(changed | old exponent, 256 classes)
+//          + H(magnitude class | old exponent, changed)     class = floor(log2 |step|)
+//          + class raw low bits and 1 direction bit per change,
+//          plug-in, without side information; step in monotone integer order modulo 2^16.
+// Source   design 6; the monotone order makes NaN, inf, -0 and subnormals ordinary steps.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "engine/coords/grid.hpp"
+#include "engine/coords/weights.hpp"
+#include "kernels/device.hpp"
+
+namespace refit {
+
+struct KindChange {
+    std::uint64_t words = 0;
+    std::uint64_t changed = 0;
+};
+
+struct ChangeStats {
+    std::uint64_t words = 0;
+    std::uint64_t changed = 0;
+    double bound_bits = 0;  // in all
+    std::map<std::string, KindChange> kinds;
+};
+
+ChangeStats measure_change(Device& device,
+                           const Catalog& catalog,
+                           const Grid& grid,
+                           const Weights& base,
+                           const Weights& next);
+
+}  // namespace refit

@@ -1,0 +1,167 @@
+#include "engine/codec/container.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/codec/attachments.hpp"
+#include "engine/codec/record_file.hpp"
+
+namespace refit {
+
+namespace {
+
+Error corrupt(std::string what) { return Error{ErrorCode::corrupt, std::move(what)}; }
+
+/// The next record, which must be of this type.
+Result<ByteVector> read_record(RecordFile& file, RecordType type, std::string_view what) {
+    REFIT_TRY(head, file.read_head());
+    if (head.type != type) return corrupt(fmt::format("has no {} where one is due", what));
+    return file.read_body(head);
+}
+
+/// Does the log cover the catalog's grid? Asked before the grid is built: a unit's header takes
+/// bytes for every tile, so a payload bounds how many tiles an honest catalog can have.
+Status check_coverage(const Catalog& catalog, const Manifest& manifest) {
+    const std::uint64_t tiles_min = catalog.words().count / kTileWordsMax;
+    if (tiles_min > manifest.seal.payload_bytes / kTileHeadBytes) {
+        return corrupt(fmt::format("has {} payload bytes for {} words", manifest.seal.payload_bytes,
+                                   catalog.words().count));
+    }
+    if (manifest.open.catalog != catalog.id()) return corrupt("holds another delta's catalog");
+    const Grid grid(catalog);
+    if (manifest.open.grid != grid.id())
+        return corrupt("was made with a grid this program does not compute");
+    const std::uint64_t units = make_units(grid, manifest.open.unit_words).size();
+    if (manifest.seal.units != units)
+        return corrupt(fmt::format("holds {} units of {}", manifest.seal.units, units));
+    if (manifest.seal.changed_words > catalog.words().count) {
+        return corrupt(fmt::format("counts {} changes in {} words", manifest.seal.changed_words,
+                                   catalog.words().count));
+    }
+    return Done{};
+}
+
+}  // namespace
+
+RfdWriter::RfdWriter(ByteSink sink, const Catalog& catalog, const OpenRecord& open)
+    : sink_(std::move(sink)), open_(open) {
+    REFIT_ASSERT(open.catalog == catalog.id());
+    ByteWriter preamble;
+    preamble.append(as_byte_span(kRfdMagic));
+    preamble.write(kRfdVersion);
+    sink_(preamble.bytes());
+    record(static_cast<std::uint8_t>(RecordType::catalog), catalog.serialize());
+    record(static_cast<std::uint8_t>(RecordType::open), open.serialize());
+}
+
+void RfdWriter::record(std::uint8_t type, ByteSpan bytes) {
+    ByteWriter head;
+    head.write(type);
+    head.write(std::uint64_t{bytes.size()});
+    sink_(head.bytes());
+    sink_(bytes);
+    const std::uint64_t hash = record_hash(type, bytes);
+    sink_(std::as_bytes(std::span(&hash, 1)));
+}
+
+void RfdWriter::write(const Part& part) {
+    record(static_cast<std::uint8_t>(RecordType::part), part.record.serialize());
+    record(static_cast<std::uint8_t>(RecordType::payload), part.payload);
+}
+
+SealRecord RfdWriter::finish(const std::vector<Attachment>& attachments,
+                             const std::vector<PartRecord>& parts,
+                             std::uint64_t changed_words,
+                             const Hash256& next_version) {
+    Hash256 attached;
+    if (!attachments.empty()) {
+        const ByteVector block = serialize_attachments(attachments);
+        attached = sha256(block);
+        record(static_cast<std::uint8_t>(RecordType::attachments), block);
+    }
+    const SealRecord seal = make_seal(open_, parts, changed_words, next_version, attached);
+    record(static_cast<std::uint8_t>(RecordType::seal), seal.serialize());
+    return seal;
+}
+
+Result<RfdReader> RfdReader::open(const std::filesystem::path& path) {
+    RfdReader reader;
+    reader.path_ = path;
+    Status status = reader.read_all();
+    if (!status.has_value()) return in_file(std::move(status).error(), path.string());
+    return reader;
+}
+
+Status RfdReader::read_all() {
+    REFIT_TRY(file, RecordFile::open(path_));
+    file_bytes_ = Bytes{file.file_bytes()};
+    REFIT_CHECK(file.read_preamble());
+    REFIT_TRY(catalog_bytes, read_record(file, RecordType::catalog, "catalog"));
+    REFIT_TRY(catalog, Catalog::parse(catalog_bytes));
+    catalog_ = std::move(catalog);
+    REFIT_TRY(open_bytes, read_record(file, RecordType::open, "open record"));
+    REFIT_TRY(open, OpenRecord::parse(open_bytes));
+    manifest_.open = std::move(open);
+
+    REFIT_TRY(head, file.read_head());
+    while (head.type == RecordType::part) {
+        REFIT_CHECK(read_part(file, head));
+        REFIT_TRY(next, file.read_head());
+        head = next;
+    }
+    Hash256 attached;
+    if (head.type == RecordType::attachments) {
+        REFIT_TRY(block, file.read_body(head));
+        attached = sha256(block);
+        REFIT_TRY(attachments, parse_attachments(block));
+        attachments_ = std::move(attachments);
+        REFIT_TRY(next, file.read_head());
+        head = next;
+    }
+    if (head.type != RecordType::seal) return corrupt("has no seal where one is due");
+    REFIT_TRY(seal_bytes, file.read_body(head));
+    REFIT_TRY(seal, SealRecord::parse(seal_bytes));
+    REFIT_CHECK(check_seal(manifest_.open, manifest_.parts, seal));
+    if (seal.attachments != attached) return corrupt("holds other attachments than its seal says");
+    if (!file.at_end()) {
+        return corrupt(
+            fmt::format("has {} bytes after its seal", file.file_bytes() - file.offset()));
+    }
+    manifest_.seal = seal;
+    return check_coverage(catalog_, manifest_);
+}
+
+Status RfdReader::read_part(RecordFile& file, RecordHead part_head) {
+    REFIT_TRY(part_bytes, file.read_body(part_head));
+    REFIT_TRY(part, PartRecord::parse(part_bytes));
+    REFIT_CHECK(check_part(manifest_.open, manifest_.parts, part));
+    REFIT_TRY(head, file.read_head());
+    if (head.type != RecordType::payload || head.bytes != part.payload_bytes().count) {
+        return corrupt(fmt::format("does not hold the {} payload bytes of part {}",
+                                   part.payload_bytes().count, part.index));
+    }
+    payload_offsets_.push_back(file.offset());
+    file.skip_body(head);
+    manifest_.parts.push_back(std::move(part));
+    return Done{};
+}
+
+Result<ByteVector> RfdReader::read_payload(std::size_t part) const {
+    REFIT_ASSERT(part < manifest_.parts.size());
+    const PartRecord& record = manifest_.parts[part];
+    REFIT_TRY(file, RecordFile::open(path_));
+    if (file.file_bytes() != file_bytes_.count)
+        return Error{ErrorCode::corrupt, "changed its size while it was read", path_.string()};
+    file.seek(payload_offsets_[part]);
+    auto bytes = file.read_body(RecordHead{RecordType::payload, record.payload_bytes().count});
+    if (!bytes.has_value()) return in_file(std::move(bytes).error(), path_.string());
+    if (sha256(bytes.value()) != record.payload) {
+        return Error{ErrorCode::corrupt,
+                     fmt::format("the payload of part {} does not match its SHA-256", part),
+                     path_.string()};
+    }
+    return bytes;
+}
+
+}  // namespace refit

@@ -1,0 +1,220 @@
+#include "engine/codec/delta.hpp"
+
+#include <fmt/format.h>
+
+#include "engine/codec/body.hpp"
+
+namespace refit {
+
+namespace {
+
+struct TileHead {
+    TileMode mode = TileMode::empty;
+    std::uint32_t changed = 0;
+    std::uint64_t base_digest = 0;
+    std::uint64_t next_digest = 0;
+};
+
+struct TileWork {
+    std::vector<std::uint16_t> base;
+    std::vector<std::uint16_t> next;
+    Changes changes;
+    TileHead head;
+};
+
+ByteVector serialize_unit(UnitRange range, const std::vector<TileWork>& work, ByteSpan body) {
+    ByteWriter writer;
+    writer.write(range.first_tile);
+    writer.write(range.tile_count);
+    for (const TileWork& tile : work) {
+        writer.write(static_cast<std::uint8_t>(tile.head.mode));
+        writer.write(tile.head.changed);
+        writer.write(tile.head.base_digest);
+        writer.write(tile.head.next_digest);
+    }
+    writer.write_block(body);
+    return std::move(writer).take();
+}
+
+Result<TileHead> read_head(ByteReader& reader, std::uint64_t tile_words) {
+    TileHead head;
+    const auto mode = reader.read<std::uint8_t>();
+    head.changed = reader.read<std::uint32_t>();
+    head.base_digest = reader.read<std::uint64_t>();
+    head.next_digest = reader.read<std::uint64_t>();
+    if (reader.failed()) return Error{ErrorCode::truncated, "a unit's header is cut short"};
+    if (mode > static_cast<std::uint8_t>(TileMode::coded))
+        return Error{ErrorCode::corrupt, fmt::format("a tile has the unknown mode {}", mode)};
+    head.mode = static_cast<TileMode>(mode);
+    if (head.changed > tile_words) {
+        return Error{ErrorCode::corrupt,
+                     fmt::format("a tile of {} words claims {} changes", tile_words, head.changed)};
+    }
+    if (head.changed == 0 && head.base_digest != head.next_digest)
+        return Error{ErrorCode::corrupt, "a tile without changes claims two digests"};
+    if (head.mode == TileMode::empty && head.changed != 0)
+        return Error{ErrorCode::corrupt, "a tile without bytes claims changes"};
+    return head;
+}
+
+/// The header and the bytes behind it, as far as they can be checked without the base.
+struct UnitView {
+    std::vector<TileHead> heads;
+    ByteSpan body;
+    std::uint64_t bytes = 0;
+};
+
+Result<UnitView> read_unit(const Grid& grid, UnitRange range, ByteSpan bytes) {
+    ByteReader reader(bytes);
+    const auto first = reader.read<std::uint32_t>();
+    const auto count = reader.read<std::uint32_t>();
+    if (reader.failed()) return Error{ErrorCode::truncated, "a unit's header is cut short"};
+    if (first != range.first_tile || count != range.tile_count) {
+        return Error{ErrorCode::corrupt,
+                     fmt::format("a unit holds {} tiles from {}, where {} from {} are due", count,
+                                 first, range.tile_count, range.first_tile)};
+    }
+    UnitView unit;
+    unit.heads.reserve(count);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        REFIT_TRY(head, read_head(reader, grid.tile(first + i).words));
+        unit.heads.push_back(head);
+    }
+    unit.body = reader.take_block(0xFFFF'FFFFu);
+    if (reader.failed()) return Error{ErrorCode::truncated, "a unit's body is cut short"};
+    unit.bytes = bytes.size() - reader.remaining();
+    return unit;
+}
+
+std::uint64_t digest_tile(Device& device,
+                          const DeltaContext& context,
+                          std::uint32_t tile,
+                          std::span<const std::uint16_t> words) {
+    const auto placements = identity_placements(context.catalog, context.grid.tile(tile));
+    return device.digest(words, placements, context.salt);
+}
+
+/// What the digest of the tile becomes, from the staged list alone.
+std::uint64_t staged_digest(Device& device, const DeltaContext& context, const DecodedTile& tile) {
+    const auto placements = identity_placements(context.catalog, context.grid.tile(tile.tile));
+    return tile.base_digest +
+           device.digest_change(tile.base, tile.changes, placements, context.salt);
+}
+
+/// The base check: every word of every tile of the unit, before anything is decoded.
+Status read_bases(Device& device,
+                  const DeltaContext& context,
+                  const UnitView& unit,
+                  const BaseReader& read_base,
+                  std::vector<DecodedTile>& tiles) {
+    for (DecodedTile& tile : tiles) {
+        tile.base.resize(context.grid.tile(tile.tile).words);
+        read_base(tile.tile, tile.base);
+    }
+    return for_each_tile(device, tiles.size(), [&](std::size_t i) -> Status {
+        tiles[i].base_digest = digest_tile(device, context, tiles[i].tile, tiles[i].base);
+        tiles[i].next_digest = unit.heads[i].next_digest;
+        if (tiles[i].base_digest == unit.heads[i].base_digest) return Done{};
+        return Error{ErrorCode::wrong_base,
+                     fmt::format("tile {} has digest {:016x}, the delta was made from {:016x}",
+                                 tiles[i].tile, tiles[i].base_digest, unit.heads[i].base_digest)};
+    });
+}
+
+}  // namespace
+
+std::vector<UnitRange> make_units(const Grid& grid, std::uint64_t unit_words) {
+    std::vector<UnitRange> units;
+    std::uint64_t words = 0;
+    for (std::uint32_t tile = 0; tile < grid.tiles().size(); ++tile) {
+        const std::uint64_t more = grid.tile(tile).words;
+        if (units.empty() || words + more > unit_words) {
+            units.push_back(UnitRange{tile, 0});
+            words = 0;
+        }
+        ++units.back().tile_count;
+        words += more;
+    }
+    return units;
+}
+
+EncodedUnit encode_unit(Device& device,
+                        const Codec& codec,
+                        const DeltaContext& context,
+                        UnitRange range,
+                        const Weights& base,
+                        const Weights& next) {
+    std::vector<TileWork> work(range.tile_count);
+    device.for_each(range.tile_count, [&](std::uint64_t i, unsigned) {
+        const std::uint32_t id = range.first_tile + static_cast<std::uint32_t>(i);
+        const Tile& tile = context.grid.tile(id);
+        TileWork& mine = work[i];
+        mine.base.resize(tile.words);
+        mine.next.resize(tile.words);
+        base.read_tile(tile, mine.base);
+        next.read_tile(tile, mine.next);
+        device.diff(mine.base, mine.next, mine.changes);
+        mine.head.mode = codec.choose_mode(TileDiff{mine.base, mine.next, &mine.changes});
+        mine.head.changed = static_cast<std::uint32_t>(mine.changes.changed());
+        mine.head.base_digest = digest_tile(device, context, id, mine.base);
+        // Read in full, not updated from the changes: the receivers check diff() against it.
+        mine.head.next_digest = digest_tile(device, context, id, mine.next);
+    });
+
+    EncodedUnit unit;
+    std::vector<TileDiff> tiles;
+    std::vector<TileMode> modes;
+    for (const TileWork& tile : work) {
+        tiles.push_back(TileDiff{tile.base, tile.next, &tile.changes});
+        modes.push_back(tile.head.mode);
+        unit.changed_words += tile.head.changed;
+        unit.changed.push_back(tile.head.changed);
+        unit.base_digests.push_back(tile.head.base_digest);
+        unit.next_digests.push_back(tile.head.next_digest);
+    }
+    ByteVector body;
+    codec.encode(tiles, modes, body);
+    unit.bytes = serialize_unit(range, work, body);
+    return unit;
+}
+
+Result<DecodedUnit> decode_unit(Device& device,
+                                const Codec& codec,
+                                const DeltaContext& context,
+                                UnitRange range,
+                                ByteSpan bytes,
+                                const BaseReader& read_base) {
+    REFIT_TRY(unit, read_unit(context.grid, range, bytes));
+    DecodedUnit decoded;
+    decoded.bytes = unit.bytes;
+    decoded.tiles.resize(range.tile_count);
+    for (std::uint32_t i = 0; i < range.tile_count; ++i)
+        decoded.tiles[i].tile = range.first_tile + i;
+    REFIT_CHECK(read_bases(device, context, unit, read_base, decoded.tiles));
+
+    std::vector<TileBase> bases;
+    for (std::uint32_t i = 0; i < range.tile_count; ++i) {
+        const TileHead& head = unit.heads[i];
+        bases.push_back(TileBase{decoded.tiles[i].base, head.mode, head.changed});
+    }
+    std::vector<Changes> changes(range.tile_count);
+    REFIT_CHECK(codec.decode(device, unit.body, bases, changes));
+
+    REFIT_CHECK(for_each_tile(device, decoded.tiles.size(), [&](std::size_t i) -> Status {
+        DecodedTile& tile = decoded.tiles[i];
+        tile.changes = std::move(changes[i]);
+        if (tile.changes.changed() != unit.heads[i].changed) {
+            return Error{ErrorCode::corrupt,
+                         fmt::format("tile {} decodes to {} changes where {} were announced",
+                                     tile.tile, tile.changes.changed(), unit.heads[i].changed)};
+        }
+        const std::uint64_t digest = staged_digest(device, context, tile);
+        if (digest == tile.next_digest) return Done{};
+        return Error{ErrorCode::corrupt,
+                     fmt::format("tile {} decodes to digest {:016x}, not {:016x}", tile.tile,
+                                 digest, tile.next_digest)};
+    }));
+    return decoded;
+}
+
+}  // namespace refit

@@ -1,0 +1,95 @@
+// The record of a run, schema refit.run/1: plain values, and their JSON form.
+//
+// Model    Everything outside `host` is a function of scenario, inputs and seed alone, byte for
+//          byte; what this machine took stands under `host` and nowhere else.
+// Shares   refit.encode/wire/stage/pause_seconds follow one another on the critical path and add
+//          up to refit.seconds, each the mean over the run's refits. `refits` has every one.
+// Source   fixed keys: design 5; results/README.md documents them all.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/codec/change_stats.hpp"
+#include "engine/observe/figure.hpp"
+#include "engine/refit.hpp"
+
+namespace refit {
+
+/// One full-checkpoint codec over the same tree, without faults.
+struct BaselineRecord {
+    std::string codec;
+    double seconds = 0;
+    std::uint64_t payload_bytes = 0;
+    double bits_per_second = 0;  // achieved, at the scale of the model the times stand for
+};
+
+struct MapRecord {
+    std::string name;  // "trainer" or the replica's
+    std::string layout;
+    std::uint64_t ranks = 0;
+    std::uint64_t boxes = 0;
+    std::uint64_t held_words = 0;
+    std::uint64_t copies_max = 0;
+};
+
+struct HostFacts {
+    std::string cpu;
+    std::string device;  // backend and dispatch level
+    std::string version;
+    double wall_seconds = 0;
+};
+
+struct RunRecord {
+    std::string title;
+    std::uint64_t seed = 0;
+    std::string backend;
+    std::string backend_reason;
+    double link_scale = 1;
+    std::string model_name;
+    std::uint64_t model_parameters = 0;        // words of the source
+    std::uint64_t stands_for_parameters = 0;   // what the times stand for
+    std::string codec;
+    std::string codec_summary;
+    std::uint64_t chunk_bytes = 0;
+    Provenance time_provenance = Provenance::extrapolated;
+    std::string declared_rates;  // one line: what drives virtual time
+
+    std::vector<ChangeStats> changes;  // one per refit
+    std::vector<BaselineRecord> baselines;
+    std::vector<MapRecord> maps;
+    RunResult run;
+    std::vector<std::string> faults;  // one line each, with the time it hit
+
+    HostFacts host;
+};
+
+/// What several readers of a record need, computed once.
+struct RunFigures {
+    double refit_seconds = 0;
+    double encode_seconds = 0;
+    double wire_seconds = 0;
+    double stage_seconds = 0;
+    double pause_seconds = 0;
+    double longest_pause_seconds = 0;
+    double payload_bytes = 0;  // mean per refit
+    double bits_per_parameter = 0;
+    double bound_bits_per_parameter = 0;
+    double changed = 0;
+    double speedup = 0;
+    const BaselineRecord* fastest = nullptr;  // null without baselines
+    double idle_fraction = 0;
+    bool exact = false;
+};
+RunFigures figures(const RunRecord& record);
+
+nlohmann::ordered_json to_json(const RunRecord& record);
+
+/// The number behind a dotted key ("speedup", "gpu_idle.fraction"): a figure's value, a plain
+/// number, or true as 1. not_found names the key.
+Result<double> record_value(const nlohmann::ordered_json& record, const std::string& key);
+
+}  // namespace refit

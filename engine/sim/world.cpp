@@ -1,0 +1,288 @@
+#include "engine/sim/world.hpp"
+
+#include <algorithm>
+
+#include "engine/sim/world_drivers.hpp"
+
+namespace refit {
+
+namespace {
+
+std::vector<std::string> names_of(const RelayTree& tree) {
+    std::vector<std::string> names;
+    for (const TreeNode& node : tree.nodes) names.push_back(node.name);
+    names.emplace_back("coordinator");
+    return names;
+}
+
+SimulatorOptions options_of(const WorldPlan& plan) {
+    SimulatorOptions options;
+    options.seed = plan.seed;
+    options.goodput = plan.transport.goodput;
+    if (plan.transport.detect.count > 0) options.detect = plan.transport.detect;
+    return options;
+}
+
+Timing timing_of(const WorldPlan& plan) {
+    Timing timing;
+    timing.window = plan.transport.window;
+    timing.chunks_per_part = plan.delta.chunks_per_part;
+    if (plan.transport.reconnect.count > 0) timing.reconnect = plan.transport.reconnect;
+    return timing;
+}
+
+}  // namespace
+
+World::World(const WorldPlan& plan, const WorldParts& parts,
+             const std::function<std::unique_ptr<Register>(const Decision&)>& make_register)
+    : plan_(plan),
+      parts_(parts),
+      tree_(derive_tree(plan_.topology)),
+      timeline_(names_of(tree_)),
+      simulator_(plan_.topology, timeline_, options_of(plan)),
+      context_{parts.steps.catalog(), parts.grid, draw(plan.seed, 0x5A17, 0)},
+      timing_(timing_of(plan)),
+      coordinator_id_(static_cast<NodeId>(tree_.nodes.size())),
+      received_(tree_.nodes.size()) {
+    AnchorOptions anchor;
+    anchor.unit_words = plan.delta.unit_words;
+    anchor_ = publish_anchor(parts.device, context_, parts.steps.version(0), parts.store, anchor);
+    register_ = make_register({0, anchor_.sealed_id()});
+    add_nodes();
+    for (const FaultSpec& fault : plan.faults) {
+        const NodeId node = fault.node == "coordinator" ? coordinator_id_ : tree_.find(fault.node);
+        REFIT_ASSERT(node != kNoNode);  // the scenario was validated
+        faults_.push_back({fault, node});
+    }
+    simulator_.on_crash([this](NodeId id) {
+        for (auto& replica : replicas_)
+            if (replica->replica() != nullptr && replica->replica() == simulator_.node(id))
+                replica->lose_memory();
+    });
+    simulator_.on_event([this] {
+        fold_events();
+        if (parts_.between_events) parts_.between_events();
+        if (event_hook_) event_hook_();
+    });
+}
+
+World::~World() = default;
+
+void World::add_nodes() {
+    std::set<NodeId> members;
+    std::size_t serving = 0;
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id) {
+        const TreeNode& node = tree_.nodes[id];
+        const Site& site = plan_.topology.sites[node.site];
+        if (node.role == NodeRole::source) {
+            source_ = std::make_unique<SourceDriver>(*this, id);
+            simulator_.add_node(node.site, site.relay_nic, [this] { return source_->make(); });
+        } else if (node.role == NodeRole::relay) {
+            RelayDriver* relay =
+                relays_.emplace_back(std::make_unique<RelayDriver>(*this, id)).get();
+            simulator_.add_node(node.site, site.relay_nic, [relay] { return relay->make(); });
+        } else {
+            const Nanoseconds join_at = site.replicas[node.replica].join_at;
+            ReplicaDriver* replica =
+                replicas_
+                    .emplace_back(std::make_unique<ReplicaDriver>(
+                        *this, id, *parts_.serving[serving++], join_at))
+                    .get();
+            if (!replica->late()) members.insert(id);
+            simulator_.add_node(node.site, site.replica_nic, [replica] { return replica->make(); },
+                                replica->late());
+        }
+    }
+    coordinator_ = std::make_unique<CoordinatorDriver>(*this, coordinator_id_, members);
+    const std::size_t home = plan_.topology.trainer_site();
+    simulator_.add_node(home, plan_.topology.sites[home].relay_nic,
+                        [this] { return coordinator_->make(); });
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id)
+        if (tree_.nodes[id].role != NodeRole::relay)
+            simulator_.keep_connected(id, coordinator_id_);
+}
+
+void World::start() {
+    for (auto& replica : replicas_)
+        if (!replica->late()) replica->load_anchor(anchor_);
+    simulator_.build();
+    std::size_t next = 0;
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id) {
+        if (tree_.nodes[id].role != NodeRole::replica) {
+            simulator_.node(id)->on_start();
+            continue;
+        }
+        ReplicaDriver& replica = *replicas_[next++];
+        if (replica.late()) {
+            const Site& site = plan_.topology.sites[tree_.nodes[id].site];
+            simulator_.at(site.replicas[tree_.nodes[id].replica].join_at,
+                          [this, id] { simulator_.restart(id); });
+        } else {
+            replica.replica()->start_loaded();
+        }
+    }
+    simulator_.node(coordinator_id_)->on_start();
+    plan_step(1, Nanoseconds{0});
+}
+
+Status World::run() {
+    if (!failure_) start();
+    const bool done =
+        simulator_.run(plan_.limit, [this] { return failure_.has_value() || finished(); });
+    totals_.events = simulator_.events();
+    if (failure_) return *failure_;
+    if (!done) return stuck();
+    return Done{};
+}
+
+/// Everybody that lives serves the last version, late ones included.
+bool World::finished() {
+    if (refits_done_ < plan_.refits) return false;
+    return std::ranges::all_of(replicas_, [this](const auto& driver) {
+        Replica* replica = driver->replica();
+        return replica != nullptr && replica->serving() &&
+               driver->durable().active == plan_.refits;
+    });
+}
+
+Error World::stuck() {
+    std::string waiting;
+    for (const ReplicaView& view : replicas()) {
+        if (view.alive && view.serving && view.durable.active == plan_.refits) continue;
+        waiting += (waiting.empty() ? "" : ", ") + tree_.nodes[view.node].name + " at version " +
+                   std::to_string(view.durable.active);
+    }
+    return Error{ErrorCode::missed, "not finished after " +
+                                        std::to_string(to_seconds(simulator_.now())) +
+                                        " simulated seconds; waiting for " + waiting};
+}
+
+void World::plan_step(std::uint64_t version, Nanoseconds at) {
+    simulator_.at(at, [this, version] {
+        if (!simulator_.alive(0)) {
+            plan_step(version, simulator_.now() + timing_.retry);
+            return;
+        }
+        step_at_ = simulator_.now();
+        source_->on_step_ready(version);
+    });
+}
+
+Nanoseconds World::work_time(std::uint64_t bytes, const DeclaredRate& rate) const {
+    return process_time(Bytes{bytes}, rate.value);
+}
+
+void World::fold_events() {
+    for (; folded_ < timeline_.events().size(); ++folded_) {
+        const Event event = timeline_.events()[folded_];  // a copy: faults append
+        fold(event);
+    }
+}
+
+void World::fold(const Event& event) {
+    switch (event.kind) {
+        case EventKind::encode_begin:
+            refit_in_flight_ = event.version;
+            chunks_of_refit_ = 0;
+            std::ranges::fill(received_, 0u);
+            return;
+        case EventKind::sealed:
+            chunks_of_refit_ = 0;
+            for (const PartRecord& part : source_->durable().parts)
+                chunks_of_refit_ += static_cast<std::uint32_t>(part.chunks.size());
+            for (NodeId id = 0; id < received_.size(); ++id) fire_faults(id);
+            return;
+        case EventKind::chunk_received:
+            ++received_[event.node];
+            fire_faults(event.node);
+            return;
+        case EventKind::node_up:
+            if (event.node == 0 && refit_in_flight_ <= refits_done_ && refits_done_ < plan_.refits)
+                plan_step(refits_done_ + 1, std::max(simulator_.now(), step_at_));
+            return;
+        case EventKind::refit_done: {
+            if (event.version <= refits_done_) return;  // a restarted coordinator says it again
+            refits_done_ = event.version;
+            if (refits_done_ == plan_.refits) return;
+            const Nanoseconds earliest =
+                plan_.loop.shape == LoopShape::synchronous
+                    ? event.at + plan_.loop.generation + plan_.loop.step
+                    : std::max(event.at, step_at_ + plan_.loop.step);
+            step_at_ = earliest;
+            plan_step(refits_done_ + 1, earliest);
+            return;
+        }
+        default: return;
+    }
+}
+
+void World::fire_faults(NodeId node) {
+    if (chunks_of_refit_ == 0) return;
+    for (ArmedFault& fault : faults_) {
+        // A coordinator has no edge of its own: it fails when the first relay is that far.
+        const NodeId watched = fault.node == coordinator_id_ ? NodeId{1} : fault.node;
+        if (fault.fired || watched != node || fault.spec.refit != refit_in_flight_) continue;
+        if (std::uint64_t{received_[node]} * 100 <
+            std::uint64_t{fault.spec.at_percent} * chunks_of_refit_)
+            continue;
+        fire(fault);
+    }
+}
+
+void World::fire(ArmedFault& fault) {
+    fault.fired = true;
+    ++totals_.faults;
+    const Nanoseconds back = simulator_.now() + fault.spec.duration;
+    if (fault.spec.kind != FaultKind::cut) {
+        simulator_.crash(fault.node);
+        if (fault.spec.kind == FaultKind::crash)
+            simulator_.at(back, [this, node = fault.node] { simulator_.restart(node); });
+        return;
+    }
+    const TreeNode& child = tree_.nodes[fault.node];
+    const auto route = find_route(plan_.topology, tree_.nodes[child.parent].site, child.site);
+    for (const std::size_t wan : route->links) {
+        simulator_.cut(wan);
+        simulator_.at(back, [this, wan] { simulator_.restore(wan); });
+    }
+}
+
+std::vector<World::ReplicaView> World::replicas() {
+    std::vector<ReplicaView> views;
+    std::size_t next = 0;
+    for (NodeId id = 0; id < tree_.nodes.size(); ++id) {
+        if (tree_.nodes[id].role != NodeRole::replica) continue;
+        ReplicaDriver& driver = *replicas_[next++];
+        Replica* replica = driver.replica();
+        views.push_back({id, driver.durable(), driver.resident(), replica != nullptr,
+                         replica != nullptr && replica->serving()});
+    }
+    return views;
+}
+
+std::uint64_t World::differing_words(NodeId id, std::uint64_t version) {
+    std::size_t index = 0;
+    for (NodeId i = 0; i < id; ++i)
+        if (tree_.nodes[i].role == NodeRole::replica) ++index;
+    const ShardedWeights& weights = replicas_[index]->resident().weights();
+    const Weights& truth = parts_.steps.version(version);
+    std::vector<std::uint64_t> differing(parts_.grid.tiles().size());
+    parts_.device.for_each(differing.size(), [&](std::uint64_t t, unsigned) {
+        const Tile& tile = parts_.grid.tile(t);
+        std::vector<std::uint16_t> expected(tile.words);
+        truth.read_tile(tile, expected);
+        std::vector<std::uint16_t> held = expected;
+        for (std::uint32_t r = 0; r < weights.rank_count(); ++r) {
+            const auto placements = weights.placements(r, static_cast<std::uint32_t>(t));
+            if (placements.empty()) continue;
+            parts_.device.gather(weights.rank(r), placements, held);
+            for (std::size_t i = 0; i < held.size(); ++i)
+                if (held[i] != expected[i]) ++differing[t], held[i] = expected[i];
+        }
+    });
+    std::uint64_t total = 0;
+    for (const std::uint64_t n : differing) total += n;
+    return total;
+}
+
+}  // namespace refit

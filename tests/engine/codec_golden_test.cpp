@@ -1,0 +1,161 @@
+// Golden files: the bytes of FORMAT.md, frozen. An encoder that changes them changes the format.
+//
+// Regenerate   REFIT_WRITE_GOLDEN=1 build/tests/engine/codec_golden_test --gtest_filter='Golden.*'
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iterator>
+
+#include "engine/codec/zstd_frame.hpp"
+#include "tests/engine/codec_fixture.hpp"
+
+#ifndef REFIT_SOURCE_DIR
+#error "REFIT_SOURCE_DIR names the root of the repository"
+#endif
+
+namespace refit {
+namespace {
+
+using test::Sample;
+using test::WordVector;
+
+const std::filesystem::path kSource = REFIT_SOURCE_DIR;
+const std::filesystem::path kGolden = kSource / "tests" / "golden";
+constexpr unsigned kGoldenZstdVersion = 10504;
+
+ByteVector read_file(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const ByteSpan bytes = as_byte_span(text);
+    return {bytes.begin(), bytes.end()};
+}
+
+void write_file(const std::filesystem::path& path, ByteSpan bytes) {
+    std::ofstream file(path, std::ios::binary | std::ios::trunc);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    ASSERT_TRUE(file.good()) << path;
+}
+
+/// Every pair of special words as a sparse change, an unchanged tile, one that changes wholly, a
+/// gap that needs an escape, and two tensors of one class in one tile.
+Sample golden_sample() {
+    const std::uint16_t special[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x007F, 0x0080,
+                                     0x7F7F, 0x7F80, 0xFF80, 0x7F81, 0x7FC0, 0xFFC1,
+                                     0x7FFF, 0xFFFF, 0x3F80, 0xBF80};
+    Sample sample{test::make_catalog({{"a.special.weight", WordType::bf16, {32, 32}},
+                                      {"b.same.weight", WordType::bf16, {64}},
+                                      {"c.all.weight", WordType::f16, {5, 16}},
+                                      {"d.long.weight", WordType::bf16, {65, 1010}},
+                                      {"layers.0.bias", WordType::bf16, {7}},
+                                      {"layers.1.bias", WordType::bf16, {9}}}),
+                  {},
+                  {}};
+    for (std::size_t i = 0; i < 256; ++i) {
+        for (const std::uint16_t word :
+             {special[i / 16], std::uint16_t{0x3E01}, special[i % 16], std::uint16_t{0xBE02}})
+            sample.base.push_back(word);
+    }
+    sample.next = sample.base;
+    for (std::size_t i = 0; i < 256; ++i) sample.next[4 * i] = special[i % 16];
+    const auto append = [&](std::size_t count, std::uint16_t base, std::uint16_t next) {
+        sample.base.insert(sample.base.end(), count, base);
+        sample.next.insert(sample.next.end(), count, next);
+    };
+    append(64, 0x7FC0, 0x7FC0);
+    append(80, 0x3C00, 0x3C01);
+    append(65'600, 0x3F80, 0x3F80);
+    append(1, 0x3F80, 0x3F81);
+    append(49, 0x3F80, 0x3F80);
+    append(3, 0x0010, 0x0010);
+    append(10, 0x8010, 0x8010);
+    append(3, 0x0020, 0x0021);
+    return sample;
+}
+
+test::DeltaOptions golden_options(const Codec& codec) {
+    test::DeltaOptions options;
+    options.codec = codec.name();
+    options.unit_words = 1100;
+    options.chunk_bytes = 512;
+    options.chunks_per_part = 1;
+    const ByteSpan header = as_byte_span("{\"a.special.weight\": \"golden\"}");
+    options.attachments = {{"header", {header.begin(), header.end()}}};
+    return options;
+}
+
+bool is_written_anew() { return std::getenv("REFIT_WRITE_GOLDEN") != nullptr; }
+
+TEST(Golden, EncodingGivesExactlyTheseBytes) {
+    const auto device = make_cpu_device(2);
+    const Sample sample = golden_sample();
+    if (is_written_anew()) {
+        write_file(kGolden / "base.bin", std::as_bytes(std::span(sample.base)));
+        write_file(kGolden / "next.bin", std::as_bytes(std::span(sample.next)));
+        for (const auto& codec : builtin_codecs()) {
+            write_file(kGolden / (std::string(codec->name()) + ".rfd"),
+                       test::encode_rfd(*device, sample, golden_options(*codec)));
+        }
+        GTEST_SKIP() << "golden files are written anew";
+    }
+    for (const auto& codec : builtin_codecs()) {
+        const bool compresses = codec->name().ends_with("zstd");
+        if (compresses && zstd_library_version() != kGoldenZstdVersion) continue;
+        EXPECT_EQ(test::encode_rfd(*device, sample, golden_options(*codec)),
+                  read_file(kGolden / (std::string(codec->name()) + ".rfd")))
+            << codec->name();
+    }
+    if (zstd_library_version() != kGoldenZstdVersion)
+        GTEST_SKIP() << "zstd is not 1.5.4: the bytes of its frames are not compared";
+}
+
+TEST(Golden, DecodingGivesTheNextWords) {
+    const auto device = make_cpu_device(2);
+    const Sample sample = golden_sample();
+    const auto same = [](const WordVector& words, const std::filesystem::path& path) {
+        const ByteSpan bytes = std::as_bytes(std::span(words));
+        return read_file(path) == ByteVector(bytes.begin(), bytes.end());
+    };
+    EXPECT_TRUE(same(sample.base, kGolden / "base.bin"));
+    for (const auto& codec : builtin_codecs()) {
+        const auto path = kGolden / (std::string(codec->name()) + ".rfd");
+        const auto next = test::decode_rfd(*device, path, sample.base);
+        ASSERT_TRUE(next.has_value()) << next.error().where << ": " << next.error().what;
+        EXPECT_EQ(next.value(), sample.next) << codec->name();
+        EXPECT_TRUE(same(next.value(), kGolden / "next.bin"));
+    }
+}
+
+/// "label   hex bytes", as the worked example in FORMAT.md writes it.
+std::string example_line(std::string_view label, ByteSpan bytes) {
+    std::string line = fmt::format("{:<23}", label);
+    for (const std::byte byte : bytes) line += fmt::format(" {:02x}", std::to_integer<int>(byte));
+    return line + "\n";
+}
+
+TEST(Golden, WorkedExampleOfTheFormatHolds) {
+    const auto device = make_cpu_device(1);
+    const Sample sample{test::make_catalog({{"w", WordType::bf16, {8}}}),
+                        {0x0000, 0x3F80, 0xBF80, 0x7FC1, 0x4000, 0x0001, 0x8000, 0xFF80},
+                        {0x0000, 0x3F81, 0xBF80, 0x7FC1, 0x4000, 0x0001, 0x0000, 0xFF80}};
+    const Grid grid(sample.catalog);
+    const MemoryWeights base(sample.catalog, sample.base);
+    const MemoryWeights next(sample.catalog, sample.next);
+    const EncodedUnit unit = encode_unit(*device, *find_codec("index-value").value(),
+                                         DeltaContext{sample.catalog, grid, 1}, {0, 1}, base, next);
+    const auto version = version_id(sample.catalog.id(), 1, unit.next_digests);
+
+    const ByteVector page = read_file(kSource / "engine" / "codec" / "FORMAT.md");
+    for (const std::string& line :
+         {example_line("unit, index-value", unit.bytes),
+          example_line("catalog", sample.catalog.serialize()),
+          example_line("catalog id", std::as_bytes(std::span(sample.catalog.id().bytes))),
+          example_line("grid id", std::as_bytes(std::span(grid.id().bytes))),
+          example_line("version id of next", std::as_bytes(std::span(version.bytes)))}) {
+        EXPECT_NE(as_text(page).find(line), std::string::npos) << line;
+    }
+}
+
+}  // namespace
+}  // namespace refit
