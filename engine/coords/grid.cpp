@@ -20,6 +20,7 @@ class GridBuilder {
 public:
     explicit GridBuilder(const Catalog& catalog) : catalog_(catalog) {}
 
+    /// Tiles come in the order of their first piece, for that piece is what makes a tile.
     std::vector<Tile> build() {
         for (std::uint32_t id = 0; id < catalog_.tensors().size(); ++id) {
             const Tensor& tensor = catalog_.tensor(id);
@@ -32,9 +33,6 @@ public:
                 cut_bands(id, tensor);
             }
         }
-        std::ranges::sort(tiles_, {}, [](const Tile& tile) {
-            return std::pair(tile.pieces[0].tensor, tile.pieces[0].tensor_first);
-        });
         return std::move(tiles_);
     }
 

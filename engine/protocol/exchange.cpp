@@ -136,7 +136,11 @@ void Exchange::on_hello(NodeId from, const Message& message) {
 }
 
 void Exchange::on_open(const Message& message) {
-    if (message.delta == holding_.transfer || !message.record) return;
+    if (message.delta == holding_.transfer) {
+        say_hello();  // the parent came back to it; one that is in step ignores this
+        return;
+    }
+    if (!message.record) return;
     const auto open = OpenRecord::parse(*message.record);
     if (!open.has_value() || sha256(*message.record) != message.delta) return;
     if (owner_.may_adopt(open.value())) {

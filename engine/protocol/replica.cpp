@@ -52,6 +52,7 @@ void Replica::on_loaded(std::uint64_t version, const Hash256& delta) {
     } else {
         state_ = State::applied;  // the others may still serve the version before
     }
+    exchange_.try_pending();  // a delta may have been offered meanwhile
     stage_more();
 }
 

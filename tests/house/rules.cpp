@@ -36,7 +36,7 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-std::string relative(const fs::path& root, const fs::path& file) {
+std::string name_in(const fs::path& root, const fs::path& file) {
     return file.lexically_relative(root).generic_string();
 }
 
@@ -139,7 +139,7 @@ Violations check_includes(const fs::path& root) {
     static const std::regex include(R"re(^\s*#\s*include\s*"([^"]+)")re");
     Violations found;
     for (const fs::path& path : sources(root)) {
-        const std::string file = relative(root, path);
+        const std::string file = name_in(root, path);
         const int own = height(first_part(file));
         const auto lines = lines_of(read(path));
         for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -160,7 +160,7 @@ Violations check_includes(const fs::path& root) {
 Violations check_sizes(const fs::path& root) {
     Violations found;
     for (const fs::path& path : sources(root)) {
-        const std::string file = relative(root, path);
+        const std::string file = name_in(root, path);
         const std::string text = read(path);
         const auto lines = lines_of(text);
         if (lines.size() >= kLinesMax)
@@ -180,7 +180,7 @@ Violations check_build_lists(const fs::path& root) {
         if (!has_extension(path, {".cpp", ".cu"})) continue;
         bool listed = false;
         for (fs::path folder = path.parent_path(); !listed; folder = folder.parent_path()) {
-            const std::string name = relative(folder, path);
+            const std::string name = name_in(folder, path);
             std::string text = read(folder / "CMakeLists.txt");
             std::replace_if(
                 text.begin(), text.end(), [](char c) { return c == '\n' || c == '(' || c == ')'; },
@@ -188,7 +188,7 @@ Violations check_build_lists(const fs::path& root) {
             listed = (" " + text + " ").find(" " + name + " ") != std::string::npos;
             if (folder == root) break;
         }
-        if (!listed) found.push_back(relative(root, path) + ": in no CMakeLists.txt");
+        if (!listed) found.push_back(name_in(root, path) + ": in no CMakeLists.txt");
     }
     return found;
 }
@@ -198,7 +198,7 @@ Violations check_headers(const fs::path& root) {
     for (const fs::path& path : sources(root)) {
         if (!has_extension(path, {".hpp", ".cuh", ".h"})) continue;
         const std::string text = read(path);
-        const std::string file = relative(root, path);
+        const std::string file = name_in(root, path);
         if (!text.starts_with("// ")) found.push_back(file + ":1: does not begin with a comment");
         if (text.find("\n#pragma once\n") == std::string::npos)
             found.push_back(file + ":1: has no include guard");
@@ -235,7 +235,7 @@ Violations check_words(const fs::path& root) {
             std::smatch match;
             if (std::regex_search(lines[i], match, words) ||
                 (is_source(path) && std::regex_search(lines[i], match, identifiers)))
-                found.push_back(at_line(relative(root, path), i, "the word " + match.str()));
+                found.push_back(at_line(name_in(root, path), i, "the word " + match.str()));
         }
     }
     return found;
@@ -263,7 +263,7 @@ Violations check_modules(const fs::path& root) {
     }
     std::set<std::string> folders;
     for (const fs::path& path : sources(root)) {
-        const std::string folder = relative(root, path.parent_path());
+        const std::string folder = name_in(root, path.parent_path());
         if (first_part(folder) != "tests") folders.insert(folder);
     }
     for (const std::string& folder : folders) {
@@ -281,7 +281,7 @@ Violations check_readme_commands(const fs::path& root) {
     if (!fs::exists(root / "README.md")) return {"README.md: missing"};
     std::string tests;
     for (const fs::path& path : project_files(root)) {
-        if (first_part(relative(root, path)) == "tests") tests += read(path);
+        if (first_part(name_in(root, path)) == "tests") tests += read(path);
     }
     tests += read(root / ".ci" / "run");
     Violations found;
