@@ -138,23 +138,41 @@ std::string declared_rates(const Fleet& fleet) {
                        rate(fleet.digest), to_seconds(fleet.drain));
 }
 
+/// Chunks a node had received of the refit in flight, and of how many: where a fault struck.
+std::string progress_of(const RunResult& run, NodeId node, Nanoseconds at, std::uint64_t version) {
+    std::uint32_t received = 0;
+    std::uint32_t chunks = 0;
+    for (const Event& event : run.timeline.events()) {
+        if (event.kind != EventKind::chunk_received || event.version != version) continue;
+        chunks = std::max(chunks, event.index + 1);
+        if (event.node == node && event.at <= at) ++received;
+    }
+    return fmt::format(" with {} of {} chunks received", received, chunks);
+}
+
 std::vector<std::string> describe_faults(const RunResult& run, const Topology& topology) {
     std::vector<std::string> lines;
     const auto& names = run.timeline.node_names();
+    std::vector<bool> down(names.size());
+    std::uint64_t version = 0;
     for (const Event& event : run.timeline.events()) {
         const double at = to_seconds(event.at);
         const auto link = [&] {
-            const WanLink& wan = topology.links[event.index];
-            return wan.from + " <-> " + wan.to;
+            return topology.links[event.index].from + " <-> " + topology.links[event.index].to;
         };
-        if (event.kind == EventKind::node_down)
-            lines.push_back(fmt::format("{:.1f} s: {} down", at, names[event.node]));
-        if (event.kind == EventKind::node_up)
-            lines.push_back(fmt::format("{:.1f} s: {} up", at, names[event.node]));
+        if (event.kind == EventKind::encode_begin) version = event.version;
         if (event.kind == EventKind::link_down)
             lines.push_back(fmt::format("{:.1f} s: link {} cut", at, link()));
         if (event.kind == EventKind::link_up)
             lines.push_back(fmt::format("{:.1f} s: link {} back", at, link()));
+        if (event.kind == EventKind::node_down) {
+            lines.push_back(fmt::format("{:.1f} s: {} down", at, names[event.node]) +
+                            progress_of(run, event.node, event.at, version));
+            down[event.node] = true;
+        }
+        // A late replica that starts for the first time is no fault.
+        if (event.kind == EventKind::node_up && down[event.node])
+            lines.push_back(fmt::format("{:.1f} s: {} up", at, names[event.node]));
     }
     return lines;
 }

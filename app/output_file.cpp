@@ -4,22 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace refit {
-namespace {
 
 namespace fs = std::filesystem;
-
-fs::path folder_of(const fs::path& target) {
-    return target.has_parent_path() ? target.parent_path() : fs::path(".");
-}
-
-[[noreturn]] void fail_machine(const fs::path& target, const char* doing, int error) {
-    throw MachineError(target.string() + ": cannot " + doing + ": " + std::strerror(error));
-}
-
-}  // namespace
 
 Result<std::unique_ptr<OutputFile>> OutputFile::create(const fs::path& target) {
     const std::string name = target.string();
@@ -29,47 +17,35 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const fs::path& target) {
         return Error{ErrorCode::invalid_input, "exists and is not a plain file", name};
     if (!target.has_filename())
         return Error{ErrorCode::invalid_input, "names a folder, not a file", name};
-    if (!fs::is_directory(folder_of(target), failure))
+    if (target.has_parent_path() && !fs::is_directory(target.parent_path(), failure))
         return Error{ErrorCode::not_found, "there is no folder to write it into", name};
-    const fs::path temporary = folder_of(target) / ("." + target.filename().string() + ".refit-" +
-                                                    std::to_string(getpid()));
-    const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file < 0) fail_machine(target, "create", errno);
-    return std::unique_ptr<OutputFile>(new OutputFile(target, temporary, file));
+    return std::unique_ptr<OutputFile>(new OutputFile(target));
 }
 
-OutputFile::OutputFile(fs::path target, fs::path temporary, int file)
-    : target_(std::move(target)), temporary_(std::move(temporary)), file_(file) {}
+// Not a File of engine/store: its errors would name the temporary, which no user knows of.
+OutputFile::OutputFile(fs::path target)
+    : target_(std::move(target)),
+      temporary_(temporary_beside(target_)),
+      descriptor_(open(temporary_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0) throw_file_error(target_, "create", errno);
+}
 
 OutputFile::~OutputFile() {
-    if (file_ < 0) return;
-    close(file_);
-    unlink(temporary_.c_str());
+    if (descriptor_ >= 0) close(descriptor_);
 }
-
-void OutputFile::fail(const char* doing) const { fail_machine(target_, doing, errno); }
 
 void OutputFile::write(ByteSpan bytes) {
     while (!bytes.empty()) {
-        const ssize_t count = ::write(file_, bytes.data(), bytes.size());
+        const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) fail("write");
+        if (count < 0) throw_file_error(target_, "write", errno);
         bytes = bytes.subspan(static_cast<std::size_t>(count));
-        written_ += Bytes{static_cast<std::uint64_t>(count)};
     }
 }
 
 void OutputFile::commit() {
-    if (fsync(file_) != 0) fail("sync");
-    if (rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename");
-    close(file_);
-    file_ = -1;
-    // The name itself is durable only once its folder is.
-    const int folder = open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) fail("sync the folder of");
-    const int synced = fsync(folder);
-    close(folder);
-    if (synced != 0) fail("sync the folder of");
+    if (fsync(descriptor_) != 0) throw_file_error(target_, "sync", errno);
+    temporary_.rename_to(target_);
 }
 
 }  // namespace refit

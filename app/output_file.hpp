@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "engine/base/bytes.hpp"
-#include "engine/base/units.hpp"
+#include "engine/store/file_io.hpp"
 
 namespace refit {
 
@@ -20,18 +20,15 @@ public:
     OutputFile& operator=(const OutputFile&) = delete;
 
     void write(ByteSpan bytes);
-    Bytes written() const { return written_; }
     /// Durable under its name when this returns.
     void commit();
 
 private:
-    OutputFile(std::filesystem::path target, std::filesystem::path temporary, int file);
-    [[noreturn]] void fail(const char* doing) const;
+    explicit OutputFile(std::filesystem::path target);
 
     std::filesystem::path target_;
-    std::filesystem::path temporary_;
-    int file_;
-    Bytes written_;
+    Temporary temporary_;
+    int descriptor_;
 };
 
 }  // namespace refit

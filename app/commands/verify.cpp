@@ -132,9 +132,10 @@ Command add_verify(CLI::App& program, const Console& console) {
     CLI::App* command =
         program.add_subcommand("verify", "Compare two checkpoints, or base + delta with a third");
     const auto flags = std::make_shared<VerifyFlags>();
-    CLI::Option* pair = command->add_option("CHECKPOINTS", flags->pair, "Two checkpoints to compare")
-                            ->expected(2)
-                            ->type_name("");
+    CLI::Option* pair =
+        command->add_option("CHECKPOINTS", flags->pair, "Two checkpoints to compare")
+            ->expected(2)
+            ->type_name("");
     CLI::Option* base = command->add_option("--base", flags->base, "The base of the delta");
     CLI::Option* delta = command->add_option("--delta", flags->delta, "The delta (.rfd)");
     CLI::Option* next = command->add_option("--new", flags->next, "What base + delta shall equal");

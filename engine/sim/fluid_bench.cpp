@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "engine/base/assert.hpp"
@@ -85,7 +84,7 @@ private:
                         std::vector<FluidNetwork::LinkId> path,
                         Nanoseconds rtt) {
         const Nanoseconds one_way{rtt.count / 2};
-        const auto down = net_.add_flow(std::move(path), one_way, kUncapped);
+        const auto down = net_.add_flow(path, one_way, kUncapped);
         net_.add_flow({}, one_way, kUncapped);
         const std::size_t index = edges_.size();
         REFIT_ASSERT(down == 2 * (index - 1));
@@ -112,7 +111,7 @@ private:
 void three_regions(benchmark::State& state) {
     constexpr std::uint64_t kChunks = 4096;  // 64 GiB
     std::uint64_t transfers = 0;
-    for (auto _ : state) {
+    while (state.KeepRunning()) {
         Broadcast broadcast{kChunks, static_cast<std::uint64_t>(state.range(0))};
         const std::uint64_t delivered = broadcast.run();
         REFIT_ASSERT(delivered == kChunks * 35);

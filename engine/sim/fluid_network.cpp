@@ -41,7 +41,7 @@ FluidNetwork::LinkId FluidNetwork::add_link(BitsPerSecond rate) {
     return static_cast<LinkId>(links_.size() - 1);
 }
 
-FluidNetwork::FlowId FluidNetwork::add_flow(std::vector<LinkId> path,
+FluidNetwork::FlowId FluidNetwork::add_flow(const std::vector<LinkId>& path,
                                             Nanoseconds latency,
                                             BitsPerSecond cap) {
     REFIT_ASSERT(latency.count >= 0 && latency.count < kTimeEnd);

@@ -43,7 +43,7 @@ public:
     };
 
     LinkId add_link(BitsPerSecond rate);
-    FlowId add_flow(std::vector<LinkId> path, Nanoseconds latency, BitsPerSecond cap);
+    FlowId add_flow(const std::vector<LinkId>& path, Nanoseconds latency, BitsPerSecond cap);
 
     /// Rate 0 cuts the link: flows over it stall, nothing is lost here (connections time out
     /// above).

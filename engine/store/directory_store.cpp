@@ -35,7 +35,8 @@ Status check_content(const std::string& name, ByteSpan bytes) {
 
 class DirectoryStore final : public ObjectStore {
 public:
-    explicit DirectoryStore(const fs::path& root) : root_(fs::weakly_canonical(root)) {
+    explicit DirectoryStore(const fs::path& root)
+        : root_(fs::weakly_canonical(root.has_filename() ? root : root.parent_path())) {
         ensure_folder(root_);
     }
 

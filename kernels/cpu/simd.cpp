@@ -5,9 +5,9 @@
 #include "kernels/changes.hpp"
 
 // Every level is compiled, the portable one too when the compiler flags would make it superfluous.
-#define HWY_COMPILE_ALL_ATTAINABLE
+#define HWY_COMPILE_ALL_ATTAINABLE  // NOLINT(readability-identifier-naming)
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/simd.cpp"
+#define HWY_TARGET_INCLUDE "kernels/cpu/simd.cpp"  // NOLINT(readability-identifier-naming)
 #include <hwy/foreach_target.h>
 // foreach_target.h comes first by rule.
 #include <hwy/highway.h>

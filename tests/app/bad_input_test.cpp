@@ -57,7 +57,6 @@ TEST_F(BadInput, MissingFilesAreNamed) {
     expect_refused(run_refit({"inspect", in("none")}), 3, in("none") + ": ");
     expect_refused(run_refit({"map", in("none"), "--train", "tp:tp2", "--serve", "tp:tp2"}), 3,
                    in("none") + ": ");
-    expect_refused(encode(base(), next_path()), 0, "");
 }
 
 TEST_F(BadInput, OutputIsAFileInAFolderThatExistsAndNoInput) {

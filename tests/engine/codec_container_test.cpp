@@ -150,6 +150,23 @@ TEST(Rfd, ADamagedPayloadIsFoundWhenItIsReadNotBefore) {
     EXPECT_EQ(payload.error().where, file.path().string());
 }
 
+TEST(Rfd, AttachmentsOfAnotherFileAreRefused) {
+    const auto device = make_cpu_device(1);
+    DeltaOptions options;
+    options.attachments = {{"h", ByteVector(20, std::byte{'a'})}};
+    ByteVector bytes = test::encode_rfd(*device, test::small_sample(), options);
+    options.attachments[0].bytes.assign(20, std::byte{'b'});
+    const ByteVector other = test::encode_rfd(*device, test::small_sample(), options);
+    ASSERT_EQ(bytes.size(), other.size());
+    constexpr std::ptrdiff_t kSealRecordBytes = 9 + 132 + 8;
+    std::copy(other.end() - kSealRecordBytes, other.end(), bytes.end() - kSealRecordBytes);
+    const TemporaryFile file("attached.rfd");
+    file.write(bytes);
+    const auto reader = RfdReader::open(file.path());
+    ASSERT_FALSE(reader.has_value());
+    EXPECT_NE(reader.error().what.find("other attachments"), std::string::npos);
+}
+
 TEST(Rfd, ASmallFileCannotClaimAHugeCatalog) {
     const auto device = make_cpu_device(1);
     Sample sample = test::small_sample();

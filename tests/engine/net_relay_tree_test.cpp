@@ -300,6 +300,18 @@ TEST(BroadcastSeconds, AddsParallelWaysAndIsCappedByBothNics) {
     EXPECT_DOUBLE_EQ(broadcast_seconds(topology, payload), 8.0 / 1 + 0.010);
 }
 
+TEST(BroadcastSeconds, TurnsBackAFirstWayThatBlocksABetterOne) {
+    // Shortest first: us-a-b-s takes 1. All that is possible, 3, needs b-a the other way round:
+    // us-p-q-b carries 2, of which 1 ends at s and 1 joins us-a's 1 on a-r-u-s.
+    Topology topology = make_topology(
+        {make_site("a", 1, 0), make_site("b", 1, 0), make_site("p", 1, 0), make_site("q", 1, 0),
+         make_site("r", 1, 0), make_site("u", 1, 0), make_site("s", 1, 1)},
+        {make_link("us", "a", 1, 0), make_link("a", "b", 1, 0), make_link("b", "s", 1, 0),
+         make_link("us", "p", 2, 0), make_link("p", "q", 2, 0), make_link("q", "b", 2, 0),
+         make_link("a", "r", 2, 0), make_link("r", "u", 2, 0), make_link("u", "s", 2, 0)});
+    EXPECT_DOUBLE_EQ(broadcast_seconds(topology, Bytes{1'000'000'000}), 8.0 / 3);
+}
+
 TEST(BroadcastSeconds, EqualsTheNarrowestOfAllCutsOnRandomTopologies) {
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -148,7 +148,9 @@ TEST(DirectoryStore, KeepsObjectsAcrossReopenUnderTheirNames) {
         name = put_part(*store, "durable");
     }
     EXPECT_EQ(read_text_file(root / name), "durable");
-    EXPECT_EQ(as_text(make_directory_store(root)->get(name).value()), "durable");
+    const auto again = make_directory_store(root);
+    EXPECT_EQ(as_text(again->get(name).value()), "durable");
+    EXPECT_EQ(again->list("parts/"), std::vector<std::string>{name});
 }
 
 TEST(DirectoryStore, NoticesEveryFlippedBitAndEveryCut) {
