@@ -32,15 +32,29 @@ std::string run_name() {
     return fmt::format("run-{:015}-{}", millis, getpid());
 }
 
-void drop_old(const fs::path& folder) {
+/// Oldest first.
+std::vector<fs::path> kept_runs(const fs::path& folder) {
     std::vector<fs::path> runs;
-    for (const auto& entry : fs::directory_iterator(folder))
+    std::error_code absent;
+    for (const auto& entry : fs::directory_iterator(folder, absent))
         if (entry.path().filename().string().starts_with("run-")) runs.push_back(entry.path());
     std::ranges::sort(runs);
+    return runs;
+}
+
+void drop_old(const fs::path& folder) {
+    const std::vector<fs::path> runs = kept_runs(folder);
     for (std::size_t i = 0; i + kKeptRuns < runs.size(); ++i) fs::remove_all(runs[i]);
 }
 
 }  // namespace
+
+Result<fs::path> newest_run() {
+    const std::vector<fs::path> runs = kept_runs(state_folder());
+    if (runs.empty())
+        return Error{ErrorCode::not_found, "no run is kept here yet", state_folder().string()};
+    return runs.back();
+}
 
 RunFolder::RunFolder(fs::path place, bool from_state)
     : place_(std::move(place)), from_state_(from_state) {

@@ -12,6 +12,11 @@
 
 namespace refit {
 
+inline constexpr const char* kRecordFile = "record.json";
+
+/// The newest kept run of the state folder; not_found when there is none.
+Result<std::filesystem::path> newest_run();
+
 class RunFolder {
 public:
     /// `out` empty: a new folder under $XDG_STATE_HOME/refit/runs (~/.local/state by default).

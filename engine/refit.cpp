@@ -24,8 +24,9 @@ std::span<const Stage> refit_stages() {
          EventKind::part_durable},
         {"relay", "tree", "chunks flow down the tree; every node checks, keeps, forwards",
          EventKind::chunk_received},
-        {"stage", "replica", "decode against the served base into absolute words; base and delta "
-                             "digests checked",
+        {"stage", "replica",
+         "decode against the served base into absolute words; base and delta "
+         "digests checked",
          EventKind::staged},
         {"prepare", "replica", "promise: everything is durable at this site", EventKind::prepared},
         {"decide", "coordinator", "compare-and-swap at the register: the commit point",
@@ -63,7 +64,9 @@ std::vector<RefitTimes> fold_refits(const Timeline& timeline) {
         RefitTimes& refit = refits[event.version];
         refit.version = event.version;
         switch (event.kind) {
-            case EventKind::step_ready: refit.ready = event.at; break;
+            case EventKind::step_ready:
+                refit.ready = event.at;
+                break;
             case EventKind::part_durable:
                 if (event.index == 0) refit.offered = event.at;
                 refit.last_arrival = std::max(refit.last_arrival, event.at);
@@ -71,9 +74,15 @@ std::vector<RefitTimes> fold_refits(const Timeline& timeline) {
             case EventKind::chunk_received:  // a straggler after the decision delays nobody
                 if (refit.decided.count == 0) refit.last_arrival = event.at;
                 break;
-            case EventKind::sealed: refit.payload_bytes = event.amount; break;
-            case EventKind::decided: refit.decided = event.at; break;
-            case EventKind::pause_begin: paused[event.node] = event.at; break;
+            case EventKind::sealed:
+                refit.payload_bytes = event.amount;
+                break;
+            case EventKind::decided:
+                refit.decided = event.at;
+                break;
+            case EventKind::pause_begin:
+                paused[event.node] = event.at;
+                break;
             case EventKind::serving: {
                 const auto pause = paused.find(event.node);
                 if (pause != paused.end()) {
@@ -86,7 +95,8 @@ std::vector<RefitTimes> fold_refits(const Timeline& timeline) {
             case EventKind::refit_done:
                 if (done.empty() || done.back().version < event.version) done.push_back(refit);
                 break;
-            default: break;
+            default:
+                break;
         }
     }
     return done;

@@ -29,7 +29,7 @@ struct RefitTimes {
     Nanoseconds offered{0};       // the first part is durable and offered
     Nanoseconds last_arrival{0};  // the last chunk has reached the last member
     Nanoseconds decided{0};
-    Nanoseconds served{0};        // the last member serves
+    Nanoseconds served{0};  // the last member serves
     Nanoseconds longest_pause{0};
 
     Nanoseconds seconds() const { return served - ready; }

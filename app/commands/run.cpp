@@ -66,8 +66,8 @@ Result<ExitCode> judge(const Console& console,
     for (const Requirement& requirement : requirements) {
         REFIT_TRY(value, record_value(record, requirement.figure));
         if (requirement.holds(value)) continue;
-        console.note(fmt::format("refit: requirement {} missed: it is {:g}", requirement.text,
-                                 value));
+        console.note(
+            fmt::format("refit: requirement {} missed: it is {:g}", requirement.text, value));
         code = ExitCode::missed;
     }
     if (!record["verify"]["exact"].get<bool>()) code = ExitCode::mismatch;
@@ -89,11 +89,11 @@ Result<ExitCode> run(const Console& console, const RunFlags& flags) {
     record.host.wall_seconds = wall.count();
 
     const nlohmann::ordered_json json = to_json(record);
-    folder.write("record.json", json.dump(2) + "\n");
+    folder.write(kRecordFile, json.dump(2) + "\n");
     folder.keep();
     console.document(json);
     for (const std::string& line : run_text(record)) console.say(line);
-    console.note("run kept: refit inspect " + folder.place().string());
+    console.note("kept; look again with: refit inspect " + folder.place().string());
     return judge(console, requirements, json);
 }
 
@@ -114,7 +114,8 @@ Command add_run(CLI::App& program, const Console& console) {
     next->needs(base);
     command->add_option("--topology", flags->topology, "A shipped topology's name or a file");
     command->add_option("--codec", flags->codec, "See refit list codecs");
-    command->add_option("--steps", flags->steps, "At most so many refits")->check(CLI::PositiveNumber);
+    command->add_option("--steps", flags->steps, "At most so many refits")
+        ->check(CLI::PositiveNumber);
     CLI::Option* seed = command->add_option("--seed", flags->seed, "One seed makes the whole run");
     command->add_option("--backend", flags->backend, "auto or cpu")
         ->check(CLI::IsMember({"auto", "cpu"}))
@@ -122,7 +123,8 @@ Command add_run(CLI::App& program, const Console& console) {
     command->add_option("--threads", flags->threads, "0: one per usable core")
         ->check(CLI::Range(0, 1024))
         ->capture_default_str();
-    command->add_option("--set", flags->set, "Override a scenario key: delta.chunk=2KiB; repeatable")
+    command
+        ->add_option("--set", flags->set, "Override a scenario key: delta.chunk=2KiB; repeatable")
         ->expected(1)
         ->take_all()
         ->type_name("KEY=VALUE");

@@ -25,7 +25,8 @@ struct Sha256::State {
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-    if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1)
+    if (state_->context == nullptr ||
+        EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1)
         throw MachineError("OpenSSL offers no SHA-256");
 }
 

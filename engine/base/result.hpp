@@ -20,10 +20,10 @@
     auto& name = name##_result.value()
 
 /// The same for a Status, whose value nobody needs.
-#define REFIT_CHECK(...)                                                              \
-    do {                                                                              \
-        auto refit_status = (__VA_ARGS__);                                            \
-        if (!refit_status.has_value()) return std::move(refit_status).error();        \
+#define REFIT_CHECK(...)                                                       \
+    do {                                                                       \
+        auto refit_status = (__VA_ARGS__);                                     \
+        if (!refit_status.has_value()) return std::move(refit_status).error(); \
     } while (false)
 
 namespace refit {
@@ -41,7 +41,7 @@ enum class ErrorCode : std::uint8_t {
 
 struct Error {
     ErrorCode code;
-    std::string what;  // one sentence for a person, with the numbers that disagree
+    std::string what;     // one sentence for a person, with the numbers that disagree
     std::string where{};  // the file or object it is about, when there is one
 };
 

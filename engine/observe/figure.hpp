@@ -16,9 +16,12 @@ enum class Provenance : std::uint8_t {
 
 constexpr std::string_view provenance_name(Provenance provenance) {
     switch (provenance) {
-        case Provenance::measured: return "measured";
-        case Provenance::simulated: return "simulated";
-        default: return "extrapolated";
+        case Provenance::measured:
+            return "measured";
+        case Provenance::simulated:
+            return "simulated";
+        default:
+            return "extrapolated";
     }
 }
 

@@ -67,8 +67,8 @@ private:
 
 std::string_view cause_name(IdleCause cause) {
     constexpr std::array<std::string_view, 7> kNames = {
-        "payload", "barrier", "drain", "overwrite", "resident_check", "recovery",
-        "pipeline_bubble"};
+        "payload",        "barrier",  "drain",          "overwrite",
+        "resident_check", "recovery", "pipeline_bubble"};
     return kNames[static_cast<std::size_t>(cause)];
 }
 
@@ -85,8 +85,7 @@ IdleAccount account_idle(const Timeline& timeline, const RelayTree& tree, const 
     for (const Event& event : timeline.events()) {
         if (event.kind == EventKind::step_ready)
             for (Lane& lane : lanes) lane.step_ready(event.at);
-        if (event.node >= tree.nodes.size() ||
-            tree.nodes[event.node].role != NodeRole::replica)
+        if (event.node >= tree.nodes.size() || tree.nodes[event.node].role != NodeRole::replica)
             continue;
         Lane& lane = lanes[event.node];
         switch (event.kind) {
@@ -94,13 +93,24 @@ IdleAccount account_idle(const Timeline& timeline, const RelayTree& tree, const 
                 lane.serve(event.at);
                 end = event.at;
                 break;
-            case EventKind::pause_begin: lane.idle(event.at, IdleCause::drain); break;
-            case EventKind::overwrite_begin: lane.idle(event.at, IdleCause::overwrite); break;
-            case EventKind::check_begin: lane.idle(event.at, IdleCause::resident_check); break;
-            case EventKind::applied: lane.idle(event.at, IdleCause::barrier); break;
+            case EventKind::pause_begin:
+                lane.idle(event.at, IdleCause::drain);
+                break;
+            case EventKind::overwrite_begin:
+                lane.idle(event.at, IdleCause::overwrite);
+                break;
+            case EventKind::check_begin:
+                lane.idle(event.at, IdleCause::resident_check);
+                break;
+            case EventKind::applied:
+                lane.idle(event.at, IdleCause::barrier);
+                break;
             case EventKind::node_down:
-            case EventKind::load_begin: lane.idle(event.at, IdleCause::recovery); break;
-            default: break;
+            case EventKind::load_begin:
+                lane.idle(event.at, IdleCause::recovery);
+                break;
+            default:
+                break;
         }
     }
     for (Lane& lane : lanes)

@@ -22,32 +22,31 @@ Json measured(double value, std::string unit) {
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 Json codec_json(const RunRecord& record, const RunFigures& f) {
-    return {{"name", record.codec},
-            {"summary", record.codec_summary},
-            {"chunk_bytes", record.chunk_bytes},
-            {"payload_bytes", measured(f.payload_bytes, "B")},
-            {"bits_per_parameter", measured(f.bits_per_parameter, "bit")},
-            {"bound_bits_per_parameter", measured(f.bound_bits_per_parameter, "bit")},
-            {"ratio_to_bound",
-             measured(ratio(f.bits_per_parameter, f.bound_bits_per_parameter), "1")}};
+    return {
+        {"name", record.codec},
+        {"summary", record.codec_summary},
+        {"chunk_bytes", record.chunk_bytes},
+        {"payload_bytes", measured(f.payload_bytes, "B")},
+        {"bits_per_parameter", measured(f.bits_per_parameter, "bit")},
+        {"bound_bits_per_parameter", measured(f.bound_bits_per_parameter, "bit")},
+        {"ratio_to_bound", measured(ratio(f.bits_per_parameter, f.bound_bits_per_parameter), "1")}};
 }
 
 Json full_json(const RunRecord& record, const RunFigures& f) {
     Json full;
     const BaselineRecord* fastest = f.fastest;
     full["codec"] = fastest == nullptr ? "" : fastest->codec;
-    full["seconds"] = to_json(
-        {fastest == nullptr ? 0 : fastest->seconds, "s", record.time_provenance});
+    full["seconds"] =
+        to_json({fastest == nullptr ? 0 : fastest->seconds, "s", record.time_provenance});
     full["bits_per_second"] = to_json(
         {fastest == nullptr ? 0 : fastest->bits_per_second, "bit/s", record.time_provenance});
     Json& all = full["baselines"] = Json::array();
     for (const BaselineRecord& baseline : record.baselines) {
-        all.push_back(
-            {{"codec", baseline.codec},
-             {"seconds", to_json({baseline.seconds, "s", record.time_provenance})},
-             {"payload_bytes", baseline.payload_bytes},
-             {"bits_per_second",
-              to_json({baseline.bits_per_second, "bit/s", record.time_provenance})}});
+        all.push_back({{"codec", baseline.codec},
+                       {"seconds", to_json({baseline.seconds, "s", record.time_provenance})},
+                       {"payload_bytes", baseline.payload_bytes},
+                       {"bits_per_second",
+                        to_json({baseline.bits_per_second, "bit/s", record.time_provenance})}});
     }
     return full;
 }

@@ -50,8 +50,8 @@ struct RunRecord {
     std::string backend_reason;
     double link_scale = 1;
     std::string model_name;
-    std::uint64_t model_parameters = 0;        // words of the source
-    std::uint64_t stands_for_parameters = 0;   // what the times stand for
+    std::uint64_t model_parameters = 0;       // words of the source
+    std::uint64_t stands_for_parameters = 0;  // what the times stand for
     std::string codec;
     std::string codec_summary;
     std::uint64_t chunk_bytes = 0;

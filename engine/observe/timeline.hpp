@@ -18,36 +18,36 @@
 namespace refit {
 
 enum class EventKind : std::uint8_t {
-    step_ready,      // source: final weights of `version` are on the trainer
-    encode_begin,    // source: first unit of `version`
-    unit_encoded,    // source: index = unit, amount = its bytes
-    part_durable,    // source: index = part, amount = its bytes; offered from now on
-    sealed,          // source: the log of `version` is closed and durable
-    chunk_sent,      // node -> peer; index = chunk
-    chunk_received,  // node <- peer, hash checked and kept; index = chunk
-    chunk_repeated,  // node <- peer, already held
-    chunk_refused,   // node <- peer, hash differs from the part record
-    part_staged,     // replica: index = part, amount = staged bytes
-    staged,          // replica: everything decoded, digests agree
-    prepared,        // replica: promised
-    decided,         // coordinator: the register says `version`
-    pause_begin,     // replica: stops serving, drains
-    overwrite_begin, // replica
-    check_begin,     // replica: full read of the overwritten weights
-    applied,         // replica: resident check passed
-    check_failed,    // replica: fenced, reloads
-    serving,         // replica: serves `version`
-    refit_done,      // coordinator: every member serves `version`
-    load_begin,      // replica: anchor + deltas from the store; index 1 when joining
-    store_read,      // replica: amount bytes from the store
-    loaded,          // replica: now holds `version`
-    joined,          // coordinator: peer is a member from now on
-    connected,       // node: peer is its parent now
-    disconnected,    // node: lost its parent `peer`
-    node_down,       // fault
-    node_up,         // fault over
-    link_down,       // fault: index = WAN link
-    link_up          // fault over
+    step_ready,       // source: final weights of `version` are on the trainer
+    encode_begin,     // source: first unit of `version`
+    unit_encoded,     // source: index = unit, amount = its bytes
+    part_durable,     // source: index = part, amount = its bytes; offered from now on
+    sealed,           // source: the log of `version` is closed and durable
+    chunk_sent,       // node -> peer; index = chunk
+    chunk_received,   // node <- peer, hash checked and kept; index = chunk
+    chunk_repeated,   // node <- peer, already held
+    chunk_refused,    // node <- peer, hash differs from the part record
+    part_staged,      // replica: index = part, amount = staged bytes
+    staged,           // replica: everything decoded, digests agree
+    prepared,         // replica: promised
+    decided,          // coordinator: the register says `version`
+    pause_begin,      // replica: stops serving, drains
+    overwrite_begin,  // replica
+    check_begin,      // replica: full read of the overwritten weights
+    applied,          // replica: resident check passed
+    check_failed,     // replica: fenced, reloads
+    serving,          // replica: serves `version`
+    refit_done,       // coordinator: every member serves `version`
+    load_begin,       // replica: anchor + deltas from the store; index 1 when joining
+    store_read,       // replica: amount bytes from the store
+    loaded,           // replica: now holds `version`
+    joined,           // coordinator: peer is a member from now on
+    connected,        // node: peer is its parent now
+    disconnected,     // node: lost its parent `peer`
+    node_down,        // fault
+    node_up,          // fault over
+    link_down,        // fault: index = WAN link
+    link_up           // fault over
 };
 
 std::string_view event_name(EventKind kind);

@@ -14,11 +14,14 @@ public:
         words_.resize((std::size_t{bits} + 63) / 64);
     }
     std::uint32_t size() const { return bits_; }
-    bool test(std::uint32_t i) const { return i < bits_ && ((words_[i / 64] >> (i % 64)) & 1) != 0; }
+    bool test(std::uint32_t i) const {
+        return i < bits_ && ((words_[i / 64] >> (i % 64)) & 1) != 0;
+    }
     void set(std::uint32_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
     std::uint32_t count() const {
         std::uint32_t total = 0;
-        for (const std::uint64_t word : words_) total += static_cast<std::uint32_t>(std::popcount(word));
+        for (const std::uint64_t word : words_)
+            total += static_cast<std::uint32_t>(std::popcount(word));
         return total;
     }
 

@@ -4,7 +4,9 @@
 
 namespace refit {
 
-Coordinator::Coordinator(CoordinatorEnv& env, const Timing& timing, CoordinatorDurable& durable,
+Coordinator::Coordinator(CoordinatorEnv& env,
+                         const Timing& timing,
+                         CoordinatorDurable& durable,
                          NodeId source)
     : env_(env), timing_(timing), durable_(durable), source_(source) {}
 
@@ -42,11 +44,20 @@ void Coordinator::say(NodeId to, MessageType type, std::uint64_t version, const 
 void Coordinator::tell() {
     MessageType type = MessageType::begin;
     switch (phase_) {
-        case Phase::staging: type = MessageType::begin; break;
-        case Phase::preparing: type = MessageType::prepare; break;
-        case Phase::committing: type = MessageType::commit; break;
-        case Phase::resuming: type = MessageType::resume; break;
-        default: return;
+        case Phase::staging:
+            type = MessageType::begin;
+            break;
+        case Phase::preparing:
+            type = MessageType::prepare;
+            break;
+        case Phase::committing:
+            type = MessageType::commit;
+            break;
+        case Phase::resuming:
+            type = MessageType::resume;
+            break;
+        default:
+            return;
     }
     const bool with_source = phase_ == Phase::staging || phase_ == Phase::committing;
     if (with_source && !answers_.contains(source_)) say(source_, type, version_, delta_);
@@ -84,11 +95,10 @@ void Coordinator::on_message(NodeId from, const Message& message) {
 }
 
 void Coordinator::on_answer(NodeId from, const Message& message) {
-    const bool expected =
-        (phase_ == Phase::staging && message.type == MessageType::staged) ||
-        (phase_ == Phase::preparing && message.type == MessageType::prepared) ||
-        (phase_ == Phase::committing && message.type == MessageType::applied) ||
-        (phase_ == Phase::resuming && message.type == MessageType::serving);
+    const bool expected = (phase_ == Phase::staging && message.type == MessageType::staged) ||
+                          (phase_ == Phase::preparing && message.type == MessageType::prepared) ||
+                          (phase_ == Phase::committing && message.type == MessageType::applied) ||
+                          (phase_ == Phase::resuming && message.type == MessageType::serving);
     if (!expected) return;
     if (phase_ != Phase::staging && message.delta != delta_) return;
     answers_[from] = message.delta;
@@ -107,17 +117,22 @@ bool Coordinator::all_answered() const {
 void Coordinator::advance() {
     if (delta_.is_zero() || !all_answered()) return;
     switch (phase_) {
-        case Phase::staging: enter(Phase::preparing); return;
+        case Phase::staging:
+            enter(Phase::preparing);
+            return;
         case Phase::preparing:
             phase_ = Phase::deciding;
             env_.decide(epoch_, version_ - 1, {version_, delta_});
             return;
-        case Phase::committing: enter(Phase::resuming); return;
+        case Phase::committing:
+            enter(Phase::resuming);
+            return;
         case Phase::resuming:
             env_.note(EventKind::refit_done, {.version = version_});
             enter(Phase::idle);
             return;
-        default: return;
+        default:
+            return;
     }
 }
 

@@ -20,7 +20,7 @@ namespace refit {
 
 class CoordinatorEnv : public Env {
 public:
-    virtual void acquire() = 0;                                                    // on_acquired
+    virtual void acquire() = 0;                                                       // on_acquired
     virtual void decide(std::uint64_t epoch, std::uint64_t from, Decision next) = 0;  // on_decided
 };
 
@@ -40,7 +40,9 @@ public:
         resuming
     };
 
-    Coordinator(CoordinatorEnv& env, const Timing& timing, CoordinatorDurable& durable,
+    Coordinator(CoordinatorEnv& env,
+                const Timing& timing,
+                CoordinatorDurable& durable,
                 NodeId source);
 
     void on_start() override;

@@ -15,7 +15,10 @@ bool body_matches(const Body& body, const ChunkRef& ref) {
 
 }  // namespace
 
-Exchange::Exchange(Env& env, ExchangeOwner& owner, const Timing& timing, Holding& holding,
+Exchange::Exchange(Env& env,
+                   ExchangeOwner& owner,
+                   const Timing& timing,
+                   Holding& holding,
                    std::vector<NodeId> parents)
     : env_(env), owner_(owner), timing_(timing), holding_(holding), parents_(std::move(parents)) {}
 
@@ -51,8 +54,12 @@ void Exchange::on_timer() {
 
 bool Exchange::on_message(NodeId from, const Message& message) {
     switch (message.type) {
-        case MessageType::hello: on_hello(from, message); return true;
-        case MessageType::ack: on_ack(from, message); return true;
+        case MessageType::hello:
+            on_hello(from, message);
+            return true;
+        case MessageType::ack:
+            on_ack(from, message);
+            return true;
         case MessageType::open:
             if (is_parent(from)) on_open(message);
             return true;
@@ -65,7 +72,8 @@ bool Exchange::on_message(NodeId from, const Message& message) {
         case MessageType::chunk:
             if (is_parent(from)) on_chunk(from, message);
             return true;
-        default: return false;
+        default:
+            return false;
     }
 }
 
@@ -100,19 +108,20 @@ void Exchange::adopt(const OpenRecord& open, SharedBytes bytes) {
     holding_.open_bytes = std::move(bytes);
     for (auto& [id, child] : children_) {
         child = Child{};
-        env_.send(id, {.type = MessageType::open, .version = open.number,
-                       .delta = holding_.transfer, .record = holding_.open_bytes});
+        env_.send(id, {.type = MessageType::open,
+                       .version = open.number,
+                       .delta = holding_.transfer,
+                       .record = holding_.open_bytes});
     }
     owner_.on_adopted();
 }
 
 void Exchange::say_hello() {
-    env_.send(parents_[parent_],
-              {.type = MessageType::hello,
-               .index = static_cast<std::uint32_t>(holding_.parts.size()),
-               .version = holding_.open.number,
-               .delta = holding_.transfer,
-               .have = std::make_shared<const Bitmap>(holding_.have)});
+    env_.send(parents_[parent_], {.type = MessageType::hello,
+                                  .index = static_cast<std::uint32_t>(holding_.parts.size()),
+                                  .version = holding_.open.number,
+                                  .delta = holding_.transfer,
+                                  .have = std::make_shared<const Bitmap>(holding_.have)});
 }
 
 void Exchange::on_hello(NodeId from, const Message& message) {
@@ -120,8 +129,10 @@ void Exchange::on_hello(NodeId from, const Message& message) {
     if (found == children_.end() || holding_.transfer.is_zero()) return;
     Child& child = found->second;
     if (message.delta != holding_.transfer) {
-        env_.send(from, {.type = MessageType::open, .version = holding_.open.number,
-                         .delta = holding_.transfer, .record = holding_.open_bytes});
+        env_.send(from, {.type = MessageType::open,
+                         .version = holding_.open.number,
+                         .delta = holding_.transfer,
+                         .record = holding_.open_bytes});
         return;
     }
     if (child.synced || !message.have) return;
@@ -171,8 +182,10 @@ void Exchange::on_seal(const Message& message) {
 
 void Exchange::on_chunk(NodeId from, const Message& message) {
     if (message.delta != holding_.transfer || message.index >= holding_.chunks()) return;
-    const EventFields fields{.version = holding_.open.number, .peer = from,
-                             .index = message.index, .amount = message.body.size};
+    const EventFields fields{.version = holding_.open.number,
+                             .peer = from,
+                             .index = message.index,
+                             .amount = message.body.size};
     const PartRecord& part = holding_.parts[part_of(message.index)];
     if (holding_.have.test(message.index)) {
         env_.note(EventKind::chunk_repeated, fields);
@@ -182,8 +195,10 @@ void Exchange::on_chunk(NodeId from, const Message& message) {
     } else {
         env_.note(EventKind::chunk_received, fields);
     }
-    env_.send(from, {.type = MessageType::ack, .index = message.index,
-                     .version = message.version, .delta = message.delta});
+    env_.send(from, {.type = MessageType::ack,
+                     .index = message.index,
+                     .version = message.version,
+                     .delta = message.delta});
     keep(message.index, message.body);
 }
 
@@ -229,14 +244,17 @@ void Exchange::keep(std::uint32_t chunk, const Body& body) {
 void Exchange::send_records(NodeId to, Child& child) {
     if (!child.synced) return;
     for (; child.parts_sent < holding_.parts.size(); ++child.parts_sent) {
-        env_.send(to, {.type = MessageType::part, .version = holding_.open.number,
+        env_.send(to, {.type = MessageType::part,
+                       .version = holding_.open.number,
                        .delta = holding_.transfer,
                        .record = holding_.part_bytes[child.parts_sent]});
     }
     if (!holding_.seal || child.seal_sent) return;
     child.seal_sent = true;
-    env_.send(to, {.type = MessageType::seal, .version = holding_.open.number,
-                   .delta = holding_.transfer, .record = holding_.seal_bytes});
+    env_.send(to, {.type = MessageType::seal,
+                   .version = holding_.open.number,
+                   .delta = holding_.transfer,
+                   .record = holding_.seal_bytes});
 }
 
 void Exchange::pump(NodeId to, Child& child) {
@@ -245,10 +263,14 @@ void Exchange::pump(NodeId to, Child& child) {
         child.ready.pop_front();
         ++child.in_flight;
         const Body& body = holding_.bodies[chunk];
-        env_.note(EventKind::chunk_sent, {.version = holding_.open.number, .peer = to,
-                                          .index = chunk, .amount = body.size});
-        env_.send(to, {.type = MessageType::chunk, .index = chunk,
-                       .version = holding_.open.number, .delta = holding_.transfer, .body = body});
+        env_.note(
+            EventKind::chunk_sent,
+            {.version = holding_.open.number, .peer = to, .index = chunk, .amount = body.size});
+        env_.send(to, {.type = MessageType::chunk,
+                       .index = chunk,
+                       .version = holding_.open.number,
+                       .delta = holding_.transfer,
+                       .body = body});
     }
 }
 

@@ -33,7 +33,7 @@ struct Holding {
     SharedBytes seal_bytes;
     Hash256 sealed;  // sealed id, once there is a seal
     Bitmap have;
-    std::vector<Body> bodies;                   // by chunk
+    std::vector<Body> bodies;                    // by chunk
     std::vector<std::uint32_t> missing_in_part;  // chunks of each part not here yet
 
     bool part_complete(std::uint32_t part) const { return missing_in_part[part] == 0; }
@@ -53,7 +53,10 @@ public:
 
 class Exchange {
 public:
-    Exchange(Env& env, ExchangeOwner& owner, const Timing& timing, Holding& holding,
+    Exchange(Env& env,
+             ExchangeOwner& owner,
+             const Timing& timing,
+             Holding& holding,
              std::vector<NodeId> parents);
 
     void start();

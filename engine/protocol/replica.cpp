@@ -2,8 +2,12 @@
 
 namespace refit {
 
-Replica::Replica(ReplicaEnv& env, const Timing& timing, ReplicaDurable& durable,
-                 std::vector<NodeId> parents, NodeId coordinator, Nanoseconds drain)
+Replica::Replica(ReplicaEnv& env,
+                 const Timing& timing,
+                 ReplicaDurable& durable,
+                 std::vector<NodeId> parents,
+                 NodeId coordinator,
+                 Nanoseconds drain)
     : env_(env),
       timing_(timing),
       durable_(durable),
@@ -96,9 +100,15 @@ void Replica::on_message(NodeId from, const Message& message) {
             if (staged_all() && durable_.holding.open.number == message.version)
                 say(MessageType::staged, message.version, durable_.holding.sealed);
             return;
-        case MessageType::prepare: prepare(message); return;
-        case MessageType::commit: commit(message); return;
-        case MessageType::resume: resume(message); return;
+        case MessageType::prepare:
+            prepare(message);
+            return;
+        case MessageType::commit:
+            commit(message);
+            return;
+        case MessageType::resume:
+            resume(message);
+            return;
         case MessageType::join:  // the coordinator: catch up first
             if (durable_.member || state_ != State::ready || message.version <= durable_.active)
                 return;
@@ -106,7 +116,8 @@ void Replica::on_message(NodeId from, const Message& message) {
             env_.note(EventKind::load_begin, {.version = durable_.active, .index = 1});
             env_.load(message.delta, true);
             return;
-        default: return;
+        default:
+            return;
     }
 }
 
@@ -162,7 +173,8 @@ void Replica::on_part_staged(bool exact) {
         return;
     }
     env_.note(EventKind::part_staged,
-              {.version = durable_.active + 1, .index = staged_parts_,
+              {.version = durable_.active + 1,
+               .index = staged_parts_,
                .amount = durable_.holding.parts[staged_parts_].payload_bytes().count});
     ++staged_parts_;
     stage_more();
@@ -175,8 +187,8 @@ void Replica::prepare(const Message& message) {
         durable_.prepared_delta = message.delta;
         env_.note(EventKind::prepared, {.version = message.version});
     }
-    const bool kept = durable_.prepared == message.version &&
-                      durable_.prepared_delta == message.delta;
+    const bool kept =
+        durable_.prepared == message.version && durable_.prepared_delta == message.delta;
     if (kept) say(MessageType::prepared, message.version, message.delta);
 }
 

@@ -46,8 +46,12 @@ struct ReplicaDurable {
 
 class Replica final : public Node, private ExchangeOwner {
 public:
-    Replica(ReplicaEnv& env, const Timing& timing, ReplicaDurable& durable,
-            std::vector<NodeId> parents, NodeId coordinator, Nanoseconds drain);
+    Replica(ReplicaEnv& env,
+            const Timing& timing,
+            ReplicaDurable& durable,
+            std::vector<NodeId> parents,
+            NodeId coordinator,
+            Nanoseconds drain);
 
     /// A member from the start is constructed over loaded weights and serves at once.
     void start_loaded();
@@ -98,8 +102,8 @@ private:
     Nanoseconds drain_;
     State state_ = State::loading;
     bool serving_ = false;
-    bool staging_ = false;          // a stage_part() is under way
-    bool stale_stage_ = false;      // its answer belongs to a delta that was dropped meanwhile
+    bool staging_ = false;      // a stage_part() is under way
+    bool stale_stage_ = false;  // its answer belongs to a delta that was dropped meanwhile
     std::uint32_t staged_parts_ = 0;
     bool staged_noted_ = false;
     std::uint64_t epoch_ = 0;

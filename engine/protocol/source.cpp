@@ -95,8 +95,8 @@ void Source::continue_encoding() {
 }
 
 void Source::on_encoded(std::uint32_t unit, EncodedUnit encoded) {
-    env_.note(EventKind::unit_encoded, {.version = durable_.open->number, .index = unit,
-                                        .amount = encoded.bytes.size()});
+    env_.note(EventKind::unit_encoded,
+              {.version = durable_.open->number, .index = unit, .amount = encoded.bytes.size()});
     changed_pending_ += encoded.changed_words;
     if (auto part = builder_->add(encoded.bytes)) {
         to_store_.emplace_back(std::move(*part), changed_pending_);
@@ -147,8 +147,8 @@ void Source::offer_part(const PartRecord& record, const SharedBytes& payload) {
 }
 
 void Source::seal() {
-    const std::uint64_t changed = std::accumulate(
-        durable_.changed_in_part.begin(), durable_.changed_in_part.end(), std::uint64_t{0});
+    const std::uint64_t changed = std::accumulate(durable_.changed_in_part.begin(),
+                                                  durable_.changed_in_part.end(), std::uint64_t{0});
     const SealRecord record = make_seal(*durable_.open, durable_.parts, changed,
                                         env_.next_version(durable_.open->number));
     env_.store_manifest({*durable_.open, durable_.parts, record});
@@ -156,13 +156,13 @@ void Source::seal() {
 
 void Source::on_manifest_stored() {
     storing_ = false;
-    const std::uint64_t changed = std::accumulate(
-        durable_.changed_in_part.begin(), durable_.changed_in_part.end(), std::uint64_t{0});
+    const std::uint64_t changed = std::accumulate(durable_.changed_in_part.begin(),
+                                                  durable_.changed_in_part.end(), std::uint64_t{0});
     durable_.seal = make_seal(*durable_.open, durable_.parts, changed,
                               env_.next_version(durable_.open->number));
     exchange_.add_seal(*durable_.seal);
-    env_.note(EventKind::sealed, {.version = durable_.open->number,
-                                  .amount = durable_.seal->payload_bytes});
+    env_.note(EventKind::sealed,
+              {.version = durable_.open->number, .amount = durable_.seal->payload_bytes});
     tell();
 }
 

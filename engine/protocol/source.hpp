@@ -25,10 +25,10 @@ public:
     virtual OpenRecord open_record(std::uint64_t version, std::uint64_t attempt) = 0;
     virtual Hash256 next_version(std::uint64_t version) = 0;
 
-    virtual void encode(std::uint64_t version, std::uint32_t unit) = 0;    // on_encoded
-    virtual void store_part(const Part& part) = 0;                         // on_part_stored
-    virtual void fetch_part(const PartRecord& part) = 0;                   // on_part_fetched
-    virtual void store_manifest(const Manifest& manifest) = 0;             // on_manifest_stored
+    virtual void encode(std::uint64_t version, std::uint32_t unit) = 0;     // on_encoded
+    virtual void store_part(const Part& part) = 0;                          // on_part_stored
+    virtual void fetch_part(const PartRecord& part) = 0;                    // on_part_fetched
+    virtual void store_manifest(const Manifest& manifest) = 0;              // on_manifest_stored
     virtual void rebase(std::uint64_t version, const Hash256& sealed) = 0;  // no answer
 };
 

@@ -32,7 +32,9 @@ std::uint64_t words_in(std::span<const Placement> placements) {
 
 }  // namespace
 
-ShardedWeights::ShardedWeights(Device& device, const Catalog& catalog, const Grid& grid,
+ShardedWeights::ShardedWeights(Device& device,
+                               const Catalog& catalog,
+                               const Grid& grid,
                                const ShardMap& map)
     : device_(device), catalog_(catalog), grid_(grid), map_(map) {
     for (std::uint32_t r = 0; r < map.ranks().size(); ++r) {

@@ -81,7 +81,7 @@ private:
     };
 
     std::size_t connect(std::size_t parent,
-                        std::vector<FluidNetwork::LinkId> path,
+                        const std::vector<FluidNetwork::LinkId>& path,
                         Nanoseconds rtt) {
         const Nanoseconds one_way{rtt.count / 2};
         const auto down = net_.add_flow(path, one_way, kUncapped);

@@ -32,8 +32,8 @@ NodeId Simulator::add_node(std::size_t site, BitsPerSecond nic, Factory factory,
     node.egress = network_.add_link(payload_rate(nic, options_.goodput));
     node.ingress = network_.add_link(payload_rate(nic, options_.goodput));
     const Nanoseconds rtt = topology_.sites[site].store_rtt;
-    node.download = network_.add_flow({store_links_[site], node.ingress},
-                                      Nanoseconds{rtt.count / 2}, kNoCap);
+    node.download =
+        network_.add_flow({store_links_[site], node.ingress}, Nanoseconds{rtt.count / 2}, kNoCap);
     nodes_.push_back(std::move(node));
     return static_cast<NodeId>(nodes_.size() - 1);
 }
@@ -236,8 +236,8 @@ void Simulator::cut(std::size_t wan) {
     const std::uint64_t cut = ++wan_cuts_[wan];
     network_.set_rate(wan_forward_[wan], BitsPerSecond{0}, now_);
     network_.set_rate(wan_backward_[wan], BitsPerSecond{0}, now_);
-    timeline_.append({now_, 0, 0, kNoNode, kNoNode, static_cast<std::uint32_t>(wan),
-                      EventKind::link_down});
+    timeline_.append(
+        {now_, 0, 0, kNoNode, kNoNode, static_cast<std::uint32_t>(wan), EventKind::link_down});
     at(now_ + options_.detect, [this, wan, cut] {
         if (wan_up_[wan] || wan_cuts_[wan] != cut) return;
         for (auto& [ends, link] : connections_)
@@ -251,8 +251,8 @@ void Simulator::restore(std::size_t wan) {
     const BitsPerSecond rate = payload_rate(topology_.links[wan].rate, options_.goodput);
     network_.set_rate(wan_forward_[wan], rate, now_);
     network_.set_rate(wan_backward_[wan], rate, now_);
-    timeline_.append({now_, 0, 0, kNoNode, kNoNode, static_cast<std::uint32_t>(wan),
-                      EventKind::link_up});
+    timeline_.append(
+        {now_, 0, 0, kNoNode, kNoNode, static_cast<std::uint32_t>(wan), EventKind::link_up});
 }
 
 void Simulator::deliver(const FluidNetwork::Arrival& arrival) {

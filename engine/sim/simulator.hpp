@@ -29,9 +29,9 @@ namespace refit {
 
 struct SimulatorOptions {
     std::uint64_t seed = 1;
-    double goodput = 1.0;            // payload share of every link
-    Nanoseconds detect = 500_ms;     // silence until a peer counts as lost
-    Nanoseconds reconnect = 200_ms;  // control plane
+    double goodput = 1.0;                       // payload share of every link
+    Nanoseconds detect = 500_ms;                // silence until a peer counts as lost
+    Nanoseconds reconnect = 200_ms;             // control plane
     std::uint64_t jitter_per_million = 20'000;  // of a route's rtt, drawn per connection
 };
 
@@ -155,9 +155,7 @@ class SimEnv : public RoleEnv {
 public:
     SimEnv(Simulator& simulator, NodeId id) : simulator_(simulator), id_(id) {}
 
-    void send(NodeId to, Message message) override {
-        simulator_.send(id_, to, std::move(message));
-    }
+    void send(NodeId to, Message message) override { simulator_.send(id_, to, std::move(message)); }
     void connect(NodeId peer) override { simulator_.connect(id_, peer); }
     void set_timer(std::uint32_t id, Nanoseconds delay) override {
         simulator_.set_timer(id_, id, delay);

@@ -33,7 +33,8 @@ Timing timing_of(const WorldPlan& plan) {
 
 }  // namespace
 
-World::World(const WorldPlan& plan, const WorldParts& parts,
+World::World(const WorldPlan& plan,
+             const WorldParts& parts,
              const std::function<std::unique_ptr<Register>(const Decision&)>& make_register)
     : plan_(plan),
       parts_(parts),
@@ -83,14 +84,14 @@ void World::add_nodes() {
             simulator_.add_node(node.site, site.relay_nic, [relay] { return relay->make(); });
         } else {
             const Nanoseconds join_at = site.replicas[node.replica].join_at;
-            ReplicaDriver* replica =
-                replicas_
-                    .emplace_back(std::make_unique<ReplicaDriver>(
-                        *this, id, *parts_.serving[serving++], join_at))
-                    .get();
+            ReplicaDriver* replica = replicas_
+                                         .emplace_back(std::make_unique<ReplicaDriver>(
+                                             *this, id, *parts_.serving[serving++], join_at))
+                                         .get();
             if (!replica->late()) members.insert(id);
-            simulator_.add_node(node.site, site.replica_nic, [replica] { return replica->make(); },
-                                replica->late());
+            simulator_.add_node(
+                node.site, site.replica_nic, [replica] { return replica->make(); },
+                replica->late());
         }
     }
     coordinator_ = std::make_unique<CoordinatorDriver>(*this, coordinator_id_, members);
@@ -98,8 +99,7 @@ void World::add_nodes() {
     simulator_.add_node(home, plan_.topology.sites[home].relay_nic,
                         [this] { return coordinator_->make(); });
     for (NodeId id = 0; id < tree_.nodes.size(); ++id)
-        if (tree_.nodes[id].role != NodeRole::relay)
-            simulator_.keep_connected(id, coordinator_id_);
+        if (tree_.nodes[id].role != NodeRole::relay) simulator_.keep_connected(id, coordinator_id_);
 }
 
 void World::start() {
@@ -140,8 +140,7 @@ bool World::finished() {
     if (refits_done_ < plan_.refits) return false;
     return std::ranges::all_of(replicas_, [this](const auto& driver) {
         Replica* replica = driver->replica();
-        return replica != nullptr && replica->serving() &&
-               driver->durable().active == plan_.refits;
+        return replica != nullptr && replica->serving() && driver->durable().active == plan_.refits;
     });
 }
 
@@ -204,15 +203,15 @@ void World::fold(const Event& event) {
             if (event.version <= refits_done_) return;  // a restarted coordinator says it again
             refits_done_ = event.version;
             if (refits_done_ == plan_.refits) return;
-            const Nanoseconds earliest =
-                plan_.loop.shape == LoopShape::synchronous
-                    ? event.at + plan_.loop.generation + plan_.loop.step
-                    : std::max(event.at, step_at_ + plan_.loop.step);
+            const Nanoseconds earliest = plan_.loop.shape == LoopShape::synchronous
+                                             ? event.at + plan_.loop.generation + plan_.loop.step
+                                             : std::max(event.at, step_at_ + plan_.loop.step);
             step_at_ = earliest;
             plan_step(refits_done_ + 1, earliest);
             return;
         }
-        default: return;
+        default:
+            return;
     }
 }
 

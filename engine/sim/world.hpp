@@ -55,11 +55,11 @@ struct WorldParts {
 
 struct WorldTotals {
     std::uint64_t units_encoded = 0;
-    std::uint64_t reencodes = 0;          // units encoded though a durable part had them
+    std::uint64_t reencodes = 0;  // units encoded though a durable part had them
     std::uint64_t resident_checks = 0;
     std::uint64_t resident_failures = 0;
-    std::uint64_t words_checked = 0;      // by resident checks, copies counted
-    std::uint64_t mismatches = 0;         // words that differ from the truth after a check
+    std::uint64_t words_checked = 0;  // by resident checks, copies counted
+    std::uint64_t mismatches = 0;     // words that differ from the truth after a check
     std::uint64_t decisions = 0;
     std::uint64_t store_bytes_read = 0;
     std::uint64_t trainer_gather_bytes = 0;
@@ -72,7 +72,8 @@ class World {
 public:
     /// Publishes version 0 as the anchor and loads it into every replica that is there from the
     /// start. `make_register` yields the register, starting at the anchor's decision.
-    World(const WorldPlan& plan, const WorldParts& parts,
+    World(const WorldPlan& plan,
+          const WorldParts& parts,
           const std::function<std::unique_ptr<Register>(const Decision&)>& make_register);
     ~World();
 
@@ -142,8 +143,8 @@ private:
     std::uint64_t refits_done_ = 0;
     Nanoseconds step_at_{0};  // when the step in flight became ready
     std::vector<ArmedFault> faults_;
-    std::vector<std::uint32_t> received_;     // chunks of the refit in flight, by node
-    std::uint32_t chunks_of_refit_ = 0;       // known once it is sealed
+    std::vector<std::uint32_t> received_;  // chunks of the refit in flight, by node
+    std::uint32_t chunks_of_refit_ = 0;    // known once it is sealed
     std::uint64_t refit_in_flight_ = 0;
 };
 

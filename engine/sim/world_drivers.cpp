@@ -116,8 +116,7 @@ void World::SourceDriver::fetch_part(const PartRecord& part) {
             world_.failure_ = payload.error();
             return;
         }
-        source().on_part_fetched(
-            std::make_shared<const ByteVector>(std::move(payload).value()));
+        source().on_part_fetched(std::make_shared<const ByteVector>(std::move(payload).value()));
     });
 }
 
@@ -137,11 +136,12 @@ void World::SourceDriver::rebase(std::uint64_t version, const Hash256&) {
 }
 
 std::unique_ptr<Node> World::RelayDriver::make() {
-    return std::make_unique<Relay>(*this, world_.timing_, durable_,
-                                   parents_of(world_.tree_, id()));
+    return std::make_unique<Relay>(*this, world_.timing_, durable_, parents_of(world_.tree_, id()));
 }
 
-World::ReplicaDriver::ReplicaDriver(World& world, NodeId id, const ShardMap& map,
+World::ReplicaDriver::ReplicaDriver(World& world,
+                                    NodeId id,
+                                    const ShardMap& map,
                                     Nanoseconds join_at)
     : SimEnv(world.simulator_, id),
       world_(world),
@@ -151,9 +151,9 @@ World::ReplicaDriver::ReplicaDriver(World& world, NodeId id, const ShardMap& map
 }
 
 std::unique_ptr<Node> World::ReplicaDriver::make() {
-    return std::make_unique<Replica>(
-        *this, world_.timing_, durable_, parents_of(world_.tree_, id()), world_.coordinator_id_,
-        world_.plan_.fleet.drain);
+    return std::make_unique<Replica>(*this, world_.timing_, durable_,
+                                     parents_of(world_.tree_, id()), world_.coordinator_id_,
+                                     world_.plan_.fleet.drain);
 }
 
 void World::ReplicaDriver::load_anchor(const Manifest& anchor) {
@@ -199,12 +199,11 @@ void World::ReplicaDriver::overwrite() {
 }
 
 void World::ReplicaDriver::check_resident() {
-    const Nanoseconds time = world_.work_time(2 * world_.context_.catalog.words().count,
-                                              world_.plan_.fleet.digest);
+    const Nanoseconds time =
+        world_.work_time(2 * world_.context_.catalog.words().count, world_.plan_.fleet.digest);
     simulator().after(id(), time, [this] {
         REFIT_ASSERT(durable_.holding.seal.has_value());
-        const bool exact =
-            check(durable_.prepared, durable_.holding.seal->next_version);
+        const bool exact = check(durable_.prepared, durable_.holding.seal->next_version);
         resident_.drop_staged();
         world_.totals_.replica_gather_bytes += resident_.weights().gather_bytes().count;
         replica()->on_checked(exact);
@@ -237,8 +236,8 @@ Status World::ReplicaDriver::fold(const std::vector<Manifest>& chain) {
 void World::ReplicaDriver::load(const Hash256& delta, bool from_resident) {
     const Hash256 target = delta.is_zero() ? world_.register_->read().delta : delta;
     if (!from_resident) resident_.clear();
-    const auto chain = find_chain(world_.parts_.store, target,
-                                  from_resident ? durable_.active_delta : Hash256{});
+    const auto chain =
+        find_chain(world_.parts_.store, target, from_resident ? durable_.active_delta : Hash256{});
     if (!chain.has_value()) {
         world_.failure_ = chain.error();
         return;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -163,14 +165,33 @@ TEST_F(MainJob, SaysOneLinePerSystem) {
 TEST_F(MainJob, RecordHasEveryFixedKey) {
     const nlohmann::ordered_json json = to_json(record());
     EXPECT_EQ(json["schema"], "refit.run/1");
-    for (const char* key :
-         {"seed", "link_scale", "model.parameters", "sampled_fraction", "changed",
-          "codec.payload_bytes", "codec.bits_per_parameter", "codec.bound_bits_per_parameter",
-          "codec.ratio_to_bound", "full.seconds", "full.bits_per_second", "refit.seconds",
-          "refit.encode_seconds", "refit.wire_seconds", "refit.stage_seconds",
-          "refit.pause_seconds", "speedup", "gpu_idle.fraction", "verify.exact",
-          "verify.words_checked", "verify.mismatches", "wire.bytes_sent", "wire.bytes_needed",
-          "wire.phantom_bytes", "store.bytes_read", "commit.versions", "commit.reencodes"}) {
+    for (const char* key : {"seed",
+                            "link_scale",
+                            "model.parameters",
+                            "sampled_fraction",
+                            "changed",
+                            "codec.payload_bytes",
+                            "codec.bits_per_parameter",
+                            "codec.bound_bits_per_parameter",
+                            "codec.ratio_to_bound",
+                            "full.seconds",
+                            "full.bits_per_second",
+                            "refit.seconds",
+                            "refit.encode_seconds",
+                            "refit.wire_seconds",
+                            "refit.stage_seconds",
+                            "refit.pause_seconds",
+                            "speedup",
+                            "gpu_idle.fraction",
+                            "verify.exact",
+                            "verify.words_checked",
+                            "verify.mismatches",
+                            "wire.bytes_sent",
+                            "wire.bytes_needed",
+                            "wire.phantom_bytes",
+                            "store.bytes_read",
+                            "commit.versions",
+                            "commit.reencodes"}) {
         EXPECT_TRUE(record_value(json, key).has_value()) << key;
     }
     EXPECT_FALSE(record_value(json, "no.such.key").has_value());
@@ -183,6 +204,30 @@ TEST_F(MainJob, RecordHasEveryFixedKey) {
     for (const auto& [name, share] : json["gpu_idle"]["by_cause"].items())
         causes += share.get<double>();
     EXPECT_NEAR(causes, record_value(json, "gpu_idle.fraction").value(), 1e-12);
+}
+
+/// Every key of an object, its objects and the first entries of its lists.
+void collect_keys(const nlohmann::ordered_json& json, std::set<std::string>& keys) {
+    if (json.is_array() && !json.empty()) collect_keys(json.front(), keys);
+    if (!json.is_object()) return;
+    for (const auto& [key, value] : json.items()) {
+        keys.insert(key);
+        // Names of causes and kinds are data.
+        if (key != "by_cause" && key != "changed_by_kind") collect_keys(value, keys);
+    }
+}
+
+TEST_F(MainJob, EveryKeyOfTheRecordIsDocumented) {
+    std::ifstream file(fs::path(REFIT_SOURCE_DIR) / "results/README.md");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::set<std::string> keys;
+    collect_keys(to_json(record()), keys);
+    for (const std::string& key : keys) {
+        const bool named = text.find("`" + key + "`") != std::string::npos ||
+                           text.find('"' + key + '"') != std::string::npos ||
+                           text.find("." + key + "`") != std::string::npos;
+        EXPECT_TRUE(named) << key;
+    }
 }
 
 TEST(Run, OneSeedIsOneRecordAndAnotherSeedIsAnother) {

@@ -16,7 +16,9 @@ namespace refit {
 /// Versions in memory; each step replaces about `per_million` of the words by random ones.
 class TinySteps final : public StepSource {
 public:
-    TinySteps(Catalog catalog, std::uint64_t seed, std::uint64_t versions,
+    TinySteps(Catalog catalog,
+              std::uint64_t seed,
+              std::uint64_t versions,
               std::uint64_t per_million = 40'000)
         : catalog_(std::move(catalog)) {
         Rng rng(seed, 0x57E9);

@@ -31,8 +31,8 @@ TEST(World, GoesThroughTheStagesInOrderAndEndsExact) {
     Nanoseconds last{0};
     for (const Stage& stage : refit_stages()) {
         const std::vector<Event> done = events_of(world->timeline(), stage.done);
-        const auto first = std::ranges::find_if(
-            done, [](const Event& event) { return event.version == 1; });
+        const auto first =
+            std::ranges::find_if(done, [](const Event& event) { return event.version == 1; });
         ASSERT_NE(first, done.end()) << stage.name;
         EXPECT_GE(first->at, last) << stage.name << " is over before the stage before it";
         last = first->at;
