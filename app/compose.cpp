@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "app/format.hpp"
+#include "app/progress.hpp"
 #include "workloads/layouts.hpp"
 #include "workloads/trace.hpp"
 
@@ -177,6 +177,14 @@ std::vector<std::string> describe_faults(const RunResult& run, const Topology& t
     return lines;
 }
 
+/// Why GPU figures are not measured. A node without a use is said first.
+std::string backend_reason() {
+    std::error_code absent;
+    if (std::filesystem::exists("/dev/nvidiactl", absent))
+        return "cpu although this machine has a GPU: this version has no other backend";
+    return "cpu; no GPU: modelled";
+}
+
 std::string cpu_name() {
     std::ifstream file("/proc/cpuinfo");
     for (std::string line; std::getline(file, line);) {
@@ -196,6 +204,7 @@ void describe(const Scenario& scenario,
     record.title = scenario.title;
     record.seed = scenario.seed;
     record.backend = device.name();
+    record.backend_reason = backend_reason();
     record.link_scale = scale;
     record.model_name = "checkpoint-" + short_hex(catalog.id());
     record.model_parameters = catalog.words().count;
@@ -226,10 +235,13 @@ Result<RunRecord> run_scenario(const Console& console,
     RunRecord record;
     describe(scenario, stage, device, scale, record);
     record.codec_summary = codec->summary();
+    constexpr const char* kBaselines[] = {"full", "full-zstd"};
+    const Bytes pass = size_of(catalog.words());
+    Progress progress(console, "run", pass * (plan.refits + 1 + std::size(kBaselines)));
     for (std::uint64_t v = 1; v <= plan.refits; ++v) {
-        console.check_interrupt();
         record.changes.push_back(measure_change(
             device, catalog, *stage.grid, stage.steps->version(v - 1), stage.steps->version(v)));
+        progress.advance(pass);
     }
     const auto store = make_directory_store(folder / "store");
     std::vector<const ShardMap*> serving;
@@ -244,9 +256,11 @@ Result<RunRecord> run_scenario(const Console& console,
     REFIT_TRY(run, run_refits(plan, parts, make_register));
     record.run = std::move(run);
     record.faults = describe_faults(record.run, plan.topology);
-    for (const char* name : {"full", "full-zstd"}) {
+    progress.advance(pass);
+    for (const char* name : kBaselines) {
         REFIT_TRY(baseline, run_baseline(plan, parts, name, scale));
         record.baselines.push_back(baseline);
+        progress.advance(pass);
     }
     return record;
 }

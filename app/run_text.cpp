@@ -103,7 +103,7 @@ std::vector<std::string> run_text(const RunRecord& record) {
     const RunFigures f = figures(record);
     std::vector<std::string> lines;
     lines.push_back(record.title);
-    if (!record.backend_reason.empty()) lines.push_back("backend: " + record.backend_reason);
+    lines.push_back("backend " + record.backend_reason);
     lines.push_back(fmt::format("codec {}: {:.4f} bits per parameter, {:.2f} x the entropy bound",
                                 record.codec, f.bits_per_parameter,
                                 f.bits_per_parameter / f.bound_bits_per_parameter));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -44,6 +45,18 @@ Result<std::vector<std::pair<std::string, std::string>>> overrides_of(const RunF
     return overrides;
 }
 
+/// Whoever asks for fewer refits than the scenario has does not mean its later faults.
+void drop_later_faults(const RunFlags& flags, const Console& console, Scenario& scenario) {
+    std::uint64_t refits = flags.base.empty() ? flags.steps : flags.next.size();
+    if (refits == 0) return;
+    if (flags.steps > 0) refits = std::min(refits, flags.steps);
+    const auto dropped = std::erase_if(
+        scenario.faults, [refits](const FaultSpec& fault) { return fault.refit > refits; });
+    if (dropped > 0)
+        console.note(fmt::format("left out {} of the scenario's faults: they strike after refit {}",
+                                 dropped, refits));
+}
+
 Result<Scenario> scenario_of(const RunFlags& flags, const Console& console) {
     REFIT_TRY(file, find_scenario(flags.scenario, console.data_root));
     REFIT_TRY(overrides, overrides_of(flags));
@@ -54,6 +67,8 @@ Result<Scenario> scenario_of(const RunFlags& flags, const Console& console) {
         scenario.source.versions.insert(scenario.source.versions.end(), flags.next.begin(),
                                         flags.next.end());
     }
+    drop_later_faults(flags, console, scenario);
+    REFIT_CHECK(validate(scenario));
     scenario.require.insert(scenario.require.end(), flags.require.begin(), flags.require.end());
     return scenario;
 }

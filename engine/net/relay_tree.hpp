@@ -1,11 +1,10 @@
 // RelayTree: who forwards to whom, derived from a topology alone.
 //
 // Model    Node 0 is the source. The sites form the widest spanning tree of the links, rooted at
-// the
-//          trainer: links are taken by rate, ties by least rtt, then names. So the narrowest link
-//          on the way to each site is as wide as on any way, and find_route() between a site and
-//          its parent is that one link. The first relay of each site hangs off the first relay of
-//          its parent site, or off the source if that is the trainer's; a site without relays is
+//          the trainer: links are taken by rate, ties by least rtt, then names. So the narrowest
+//          link on the way to each site is as wide as on any way, and find_route() between a site
+//          and its parent is that one link. The first relay of each site hangs off the first relay
+//          of its parent site, or off the source if that is the trainer's; a site without relays is
 //          passed over. The other relays of a site chain off the first; a site's replicas are
 //          dealt round-robin over its relays, at the trainer's site as well.
 //          Every node lists backups for when its parent dies: the other relays of its site, then

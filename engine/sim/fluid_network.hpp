@@ -1,10 +1,9 @@
 // The simulated wire: max-min fair fluid flows over shared links, in virtual time.
 //
 // Model     A link has a rate. A flow is one direction of one connection: a path of links, a
-// one-way
-//           latency and an own cap. It sends its queued items one after the other; every busy flow
-//           gets its max-min fair share of its links, at most its cap. An item arrives one latency
-//           after its last byte left; items of one flow arrive in order.
+//           one-way latency and an own cap. It sends its queued items one after the other; every
+//           busy flow gets its max-min fair share of its links, at most its cap. An item arrives
+//           one latency after its last byte left; items of one flow arrive in order.
 //           An item of size 0 (a control message) does not wait behind bulk items for bandwidth and
 //           uses none, but never overtakes an item that has already left. Over a cut link nothing
 //           leaves: control messages wait there too, in order, until the link is back.

@@ -132,6 +132,13 @@ Status World::run() {
     totals_.events = simulator_.events();
     if (failure_) return *failure_;
     if (!done) return stuck();
+    for (const ArmedFault& fault : faults_) {
+        if (!fault.fired) {
+            return Error{ErrorCode::missed, "the fault at " + fault.spec.node + " in refit " +
+                                                std::to_string(fault.spec.refit) +
+                                                " never happened: too few chunks arrived there"};
+        }
+    }
     return Done{};
 }
 
