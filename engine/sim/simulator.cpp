@@ -82,8 +82,8 @@ void Simulator::make_flows(Connection& link) {
     up.push_back(high.ingress);
     down.push_back(low.ingress);
     link.wan = route->links;
-    link.up = network_.add_flow(std::move(up), latency, kNoCap);
-    link.down = network_.add_flow(std::move(down), latency, kNoCap);
+    link.up = network_.add_flow(up, latency, kNoCap);
+    link.down = network_.add_flow(down, latency, kNoCap);
 }
 
 bool Simulator::route_up(const Connection& link) const {
