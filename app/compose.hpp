@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "app/console.hpp"
-#include "engine/observe/record.hpp"
+#include "engine/record.hpp"
 #include "kernels/device.hpp"
 #include "scenarios/scenario.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/observe/record.hpp"
+#include "engine/record.hpp"
 
 namespace refit {
 

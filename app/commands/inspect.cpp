@@ -9,7 +9,7 @@
 #include "app/format.hpp"
 #include "app/run_folder.hpp"
 #include "engine/codec/container.hpp"
-#include "engine/observe/record.hpp"
+#include "engine/record.hpp"
 #include "workloads/checkpoint.hpp"
 
 namespace refit {

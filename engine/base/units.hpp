@@ -20,7 +20,7 @@ struct Quantity {
     constexpr Quantity() = default;
     explicit constexpr Quantity(Rep value) : count(value) {}
 
-    friend constexpr auto operator<=>(Quantity, Quantity) = default;
+    friend constexpr auto operator<=>(Quantity, Quantity) = default;  // NOLINT(*-use-nullptr)
     friend constexpr Quantity operator+(Quantity a, Quantity b) {
         return Quantity{a.count + b.count};
     }

@@ -27,6 +27,7 @@ std::vector<EdgeTraffic> fold_traffic(const Timeline& timeline) {
         edge.kept_bytes += event.amount;
     }
     std::vector<EdgeTraffic> sorted;
+    sorted.reserve(edges.size());
     for (const auto& [key, edge] : edges) sorted.push_back(edge);
     return sorted;
 }

@@ -56,6 +56,8 @@ struct Timing {
     std::uint32_t chunks_per_part = 64;
 };
 
-enum TimerId : std::uint32_t { kRetryTimer = 1, kReconnectTimer = 2, kDrainTimer = 3 };
+inline constexpr std::uint32_t kRetryTimer = 1;
+inline constexpr std::uint32_t kReconnectTimer = 2;
+inline constexpr std::uint32_t kDrainTimer = 3;
 
 }  // namespace refit

@@ -130,7 +130,7 @@ void Source::on_part_stored() {
     store_next();
 }
 
-void Source::on_part_fetched(SharedBytes payload) {
+void Source::on_part_fetched(const SharedBytes& payload) {
     offer_part(durable_.parts[holding_.parts.size()], payload);
     continue_encoding();
 }

@@ -61,7 +61,7 @@ public:
 
     void on_encoded(std::uint32_t unit, EncodedUnit encoded);
     void on_part_stored();
-    void on_part_fetched(SharedBytes payload);
+    void on_part_fetched(const SharedBytes& payload);
     void on_manifest_stored();
 
 private:

@@ -1,4 +1,4 @@
-#include "engine/observe/record.hpp"
+#include "engine/record.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
