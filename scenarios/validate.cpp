@@ -89,7 +89,8 @@ Status check_fault(const Scenario& scenario, const RelayTree& tree, std::size_t 
     if (fault.kind == FaultKind::cut && tree.nodes[parent].site == tree.nodes[node].site)
         return invalid(key + ".node", "the edge into " + fault.node + " crosses no WAN link");
     if (fault.kind == FaultKind::kill && tree.nodes[node].role == NodeRole::replica)
-        return invalid(key + ".node", "the group waits for its members: only a relay can be killed");
+        return invalid(key + ".node",
+                       "the group waits for its members: only a relay can be killed");
     if (fault.kind == FaultKind::kill && fault.duration.count > 0)
         return invalid(key + ".duration", "a killed node never returns; write crash");
     if (fault.kind != FaultKind::kill && fault.duration.count == 0)

@@ -259,6 +259,11 @@ Result<std::unique_ptr<StepSource>> open_checkpoints(const std::vector<fs::path>
     std::vector<std::unique_ptr<Checkpoint>> opened;
     for (const fs::path& path : versions) {
         REFIT_TRY(checkpoint, Checkpoint::open(path));
+        if (const auto others = checkpoint->other_tensors(); !others.empty())
+            return Error{ErrorCode::unsupported,
+                         "tensor '" + others.front() +
+                             "' is neither BF16 nor F16; a run takes checkpoints of 16-bit words",
+                         path.string()};
         if (!opened.empty()) {
             const auto difference = first_difference(opened[0]->catalog(), checkpoint->catalog());
             if (difference)

@@ -7,7 +7,7 @@
 // Memory       2 bytes per word and version after the base.
 // Errors       as checkpoint.hpp and container.hpp; versions whose catalogs differ are
 //              invalid_input, with the first tensor that does; a delta from another version is
-//              wrong_base.
+//              wrong_base; a checkpoint with tensors of other types is unsupported, by name.
 #pragma once
 
 #include <filesystem>

@@ -272,6 +272,20 @@ TEST(OpenCheckpoints, NamesTheFirstTensorThatDiffers) {
                     .find("'a' as F16 [2], it is BF16 [2]") != std::string::npos);
 }
 
+TEST(OpenCheckpoints, RefusesTensorsThatAreNotWordsByName) {
+    const TestFolder folder;
+    const std::string word = tensor_entry("a", "BF16", "[2]", 0, 4);
+    const std::string single = tensor_entry("router.bias", "F32", "[1]", 4, 8);
+    const fs::path file = folder / "mixed.safetensors";
+    write_text_file(
+        file, safetensors_header(fmt::format("{{{},{}}}", word, single)) + std::string(8, '\0'));
+    const auto opened = open_checkpoints({file, file});
+    ASSERT_FALSE(opened.has_value());
+    EXPECT_EQ(opened.error().code, ErrorCode::unsupported);
+    EXPECT_EQ(opened.error().where, file.string());
+    EXPECT_NE(opened.error().what.find("'router.bias'"), std::string::npos);
+}
+
 TEST(OpenCheckpoints, AskingForAVersionThatIsNotThereIsABug) {
     TestFolder folder;
     write_text_file(folder / "one.safetensors", small_safetensors("w", 1, 4));
