@@ -27,7 +27,7 @@ failed=0
 skipped=0
 
 # An attribute of the test suite in a JUnit file.
-count() { sed -n "s/^.*[[:space:]]$2=\"\([0-9]*\)\".*\$/\1/p" "$1" | head -n 1; }
+count() { sed -n "/[[:space:]]$2=\"[0-9]*\"/{s/^.*[[:space:]]$2=\"\([0-9]*\)\".*\$/\1/p;q}" "$1"; }
 
 # The reasons of skipped tests stand in the line after GoogleTest's "Skipped".
 skip_reasons() { grep -A 1 -E ': Skipped$' "$1" | grep -vE ': Skipped$|^--$' | sort | uniq -c || true; }
@@ -61,7 +61,8 @@ run_preset() {
 }
 
 run_preset check build
-# The house rules do not depend on the compiler: once is enough.
+# The house rules do not depend on the compiler: once is enough. Of the swarm, a part.
+export REFIT_SWARM_SEEDS=${REFIT_SWARM_SEEDS:-100}
 run_preset sanitize build/sanitize --label-exclude house
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

@@ -104,8 +104,10 @@ Result<std::unique_ptr<CheckpointWriter>> CheckpointWriter::create(const fs::pat
         state->temporary = std::make_unique<Temporary>(temporary);
     }
     for (const CheckpointFile& file : files.value()) {
-        const fs::path path = index.empty() ? temporary : temporary / file.name;
-        state->files.emplace_back(path, O_RDWR | O_CREAT | O_EXCL);
+        const bool single = index.empty();
+        state->files.emplace_back(single ? temporary : temporary / file.name,
+                                  O_RDWR | O_CREAT | O_EXCL,
+                                  single ? state->target : state->target / file.name);
         if (!state->temporary) state->temporary = std::make_unique<Temporary>(temporary);
         state->files.back().reserve(file.header.size() + file.data_bytes);
         state->files.back().write_at(0, file.header);
@@ -128,7 +130,8 @@ void CheckpointWriter::write(std::uint32_t tensor,
 void CheckpointWriter::commit() {
     for (File& file : state_->files) file.sync();
     if (!state_->index.empty()) {
-        File index(state_->temporary->path() / kIndexName, O_WRONLY | O_CREAT | O_EXCL);
+        File index(state_->temporary->path() / kIndexName, O_WRONLY | O_CREAT | O_EXCL,
+                   state_->target / kIndexName);
         index.write_at(0, state_->index);
         index.sync();
         sync_folder(state_->temporary->path());

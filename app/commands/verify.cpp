@@ -145,7 +145,7 @@ Command add_verify(CLI::App& program, const Console& console) {
     base->needs(delta)->needs(next)->excludes(pair);
     delta->needs(base);
     next->needs(base);
-    command->callback([command, pair, base] {
+    command->callback([pair, base] {
         if (pair->count() == 0 && base->count() == 0)
             throw CLI::RequiredError("verify: A B, or --base, --delta and --new");
     });

@@ -54,7 +54,7 @@ public:
         Temporary temporary(path.string() + kTemporaryMark + std::to_string(::getpid()) + "-" +
                             std::to_string(next_temporary_++));
         {
-            File file(temporary.path(), O_WRONLY | O_CREAT | O_TRUNC);
+            File file(temporary.path(), O_WRONLY | O_CREAT | O_TRUNC, path);
             file.write_at(0, bytes);
             file.sync();
         }

@@ -33,15 +33,15 @@ void throw_file_error(const std::filesystem::path& path, std::string_view action
                                    std::generic_category().message(code)));
 }
 
-File::File(std::filesystem::path path, int flags)
-    : path_(std::move(path)), descriptor_(::open(path_.c_str(), flags | O_CLOEXEC, kFileMode)) {
+File::File(const std::filesystem::path& path, int flags, std::filesystem::path shown)
+    : shown_(std::move(shown)), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, kFileMode)) {
     if (descriptor_ < 0) {
-        throw_file_error(path_, (flags & O_CREAT) != 0 ? "create the file" : "open", errno);
+        throw_file_error(shown_, (flags & O_CREAT) != 0 ? "create the file" : "open", errno);
     }
 }
 
 File::File(File&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : shown_(std::move(other.shown_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 File::~File() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -49,15 +49,15 @@ File::~File() {
 
 std::uint64_t File::bytes() const {
     struct stat status {};
-    if (::fstat(descriptor_, &status) != 0) throw_file_error(path_, "read its size", errno);
+    if (::fstat(descriptor_, &status) != 0) throw_file_error(shown_, "read its size", errno);
     return static_cast<std::uint64_t>(status.st_size);
 }
 
 void File::reserve(std::uint64_t bytes) {
     if (bytes == 0) return;
-    if (!std::in_range<off_t>(bytes)) throw_file_error(path_, "reserve space", EFBIG);
+    if (!std::in_range<off_t>(bytes)) throw_file_error(shown_, "reserve space", EFBIG);
     const int code = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
-    if (code != 0) throw_file_error(path_, "reserve " + std::to_string(bytes) + " bytes", code);
+    if (code != 0) throw_file_error(shown_, "reserve " + std::to_string(bytes) + " bytes", code);
 }
 
 void File::read_at(std::uint64_t offset, std::span<std::byte> out) const {
@@ -65,8 +65,8 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> out) const {
         const ssize_t got = ::pread(descriptor_, out.data(), std::min(out.size(), kTransferMax),
                                     static_cast<off_t>(offset));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) throw_file_error(path_, "read", errno);
-        if (got == 0) throw MachineError(path_.string() + ": became shorter while it was read");
+        if (got < 0) throw_file_error(shown_, "read", errno);
+        if (got == 0) throw MachineError(shown_.string() + ": became shorter while it was read");
         out = out.subspan(static_cast<std::size_t>(got));
         offset += static_cast<std::uint64_t>(got);
     }
@@ -78,14 +78,14 @@ void File::write_at(std::uint64_t offset, ByteSpan bytes) {
             ::pwrite(descriptor_, bytes.data(), std::min(bytes.size(), kTransferMax),
                      static_cast<off_t>(offset));
         if (put < 0 && errno == EINTR) continue;
-        if (put < 0) throw_file_error(path_, "write", errno);
+        if (put < 0) throw_file_error(shown_, "write", errno);
         bytes = bytes.subspan(static_cast<std::size_t>(put));
         offset += static_cast<std::uint64_t>(put);
     }
 }
 
 void File::sync() {
-    if (::fdatasync(descriptor_) != 0) throw_file_error(path_, "make it durable", errno);
+    if (::fdatasync(descriptor_) != 0) throw_file_error(shown_, "make it durable", errno);
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) {

@@ -19,15 +19,16 @@ namespace refit {
                                    std::string_view action,
                                    int code);
 
-/// An open file. `flags` are those of open(2); close-on-exec is added.
+/// An open file. `flags` are those of open(2); close-on-exec is added. Errors name `shown`: for a
+/// temporary, the target that users know of.
 class File {
 public:
-    File(std::filesystem::path path, int flags);
+    File(const std::filesystem::path& path, int flags) : File(path, flags, path) {}
+    File(const std::filesystem::path& path, int flags, std::filesystem::path shown);
     File(File&& other) noexcept;
     File& operator=(File&&) = delete;
     ~File();
 
-    const std::filesystem::path& path() const { return path_; }
     int descriptor() const { return descriptor_; }
     std::uint64_t bytes() const;
 
@@ -38,7 +39,7 @@ public:
     void sync();
 
 private:
-    std::filesystem::path path_;
+    std::filesystem::path shown_;
     int descriptor_;
 };
 

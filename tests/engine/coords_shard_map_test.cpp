@@ -179,6 +179,20 @@ TEST(ShardMap, MakeRefusesBoxesOutsideTheirTensorOrMemory) {
     EXPECT_FALSE(ShardMap::make(catalog, "test", std::vector<RankMap>(65537)).has_value());
 }
 
+TEST(ShardMap, DoesNotCareInWhichOrderBoxesCome) {
+    const Catalog catalog = tiny_transformer();
+    auto ranks = RandomMap(catalog, 1, 5).make();
+    const auto map = ShardMap::make(catalog, "test", ranks);
+    std::ranges::reverse(ranks[0].boxes);
+    const auto reversed = ShardMap::make(catalog, "test", ranks);
+    ASSERT_TRUE(map.has_value() && reversed.has_value());
+    EXPECT_EQ(reversed.value().ranks()[0].boxes, map.value().ranks()[0].boxes);
+    const Grid grid(catalog);
+    for (const Tile& tile : grid.tiles())
+        EXPECT_EQ(reversed.value().placements(catalog, tile, 0),
+                  map.value().placements(catalog, tile, 0));
+}
+
 TEST(ShardMap, ASingleRowOrColumnNeedsNoStride) {
     const Catalog catalog = one_tensor({1, 5});
     EXPECT_TRUE(one_rank(catalog, {{.row_count = 1, .col_count = 5}}, 5).has_value());
