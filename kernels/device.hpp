@@ -67,7 +67,7 @@ public:
                          std::span<std::uint16_t> weights) = 0;
 
     /// The digest of what the placements hold, read in full from rank memory.
-    /// With an identity placement (digest.hpp in engine/coords) `weights` may be a tile.
+    /// With an identity placement (grid.hpp in engine/coords) `weights` may be a tile.
     virtual std::uint64_t digest(std::span<const std::uint16_t> weights,
                                  std::span<const Placement> placements,
                                  std::uint64_t salt) = 0;

@@ -1,8 +1,10 @@
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "engine/store/register.hpp"
@@ -13,6 +15,18 @@ namespace {
 
 constexpr std::uint64_t kSchemaVersion = 1;
 constexpr int kBusyMilliseconds = 10'000;  // another process holds the lock for one small commit
+
+/// Ours, because SQLite's own busy handler is not asked where waiting could deadlock: when two
+/// handles turn a new file into a write-ahead log at once, or the last one to close cleans up.
+template <class Attempt>
+int retry_while_busy(Attempt attempt) {
+    int code = attempt();
+    for (int i = 0; code == SQLITE_BUSY && i < kBusyMilliseconds; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        code = attempt();
+    }
+    return code;
+}
 
 /// One connection. Every SQLite error becomes a MachineError that names the file.
 class Database {
@@ -37,8 +51,10 @@ public:
     void check(int code) const {
         if (code != SQLITE_OK) fail(sqlite3_errmsg(handle_));
     }
+    /// Statements that may be run again after a refusal.
     void execute(const char* sql) const {
-        check(sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr));
+        check(retry_while_busy(
+            [&] { return sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr); }));
     }
 
 private:
@@ -68,7 +84,11 @@ public:
 
     /// True while there is a row.
     bool step() {
-        const int code = sqlite3_step(statement_);
+        const int code = retry_while_busy([this] {
+            const int answer = sqlite3_step(statement_);
+            if (answer == SQLITE_BUSY) sqlite3_reset(statement_);
+            return answer;
+        });
         if (code != SQLITE_ROW && code != SQLITE_DONE) {
             const std::string reason = sqlite3_errmsg(database_.handle());
             reset();
@@ -109,7 +129,6 @@ std::uint64_t read_number(const Database& database, const char* sql) {
 
 /// Opens the journal mode we promise and writes the first decision into a new file.
 void prepare_file(const Database& database, const Decision& initial) {
-    database.check(sqlite3_busy_timeout(database.handle(), kBusyMilliseconds));
     {
         Statement journal(database, "PRAGMA journal_mode = WAL");
         if (!journal.step() || journal.text(0) != "wal")
