@@ -30,12 +30,10 @@ struct RunFlags {
     std::string out;
 };
 
-Result<std::vector<std::pair<std::string, std::string>>> overrides_of(const RunFlags& flags) {
+std::vector<std::pair<std::string, std::string>> overrides_of(const RunFlags& flags) {
     std::vector<std::pair<std::string, std::string>> overrides;
     for (const std::string& text : flags.set) {
         const std::size_t equals = text.find('=');
-        if (equals == std::string::npos || equals == 0)
-            return Error{ErrorCode::invalid_input, "--set takes key=value, not '" + text + "'"};
         overrides.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
     if (!flags.topology.empty()) overrides.emplace_back("topology", flags.topology);
@@ -59,8 +57,7 @@ void drop_later_faults(const RunFlags& flags, const Console& console, Scenario& 
 
 Result<Scenario> scenario_of(const RunFlags& flags, const Console& console) {
     REFIT_TRY(file, find_scenario(flags.scenario, console.data_root));
-    REFIT_TRY(overrides, overrides_of(flags));
-    REFIT_TRY(scenario, load_scenario(file, console.data_root, overrides));
+    REFIT_TRY(scenario, load_scenario(file, console.data_root, overrides_of(flags)));
     if (!flags.base.empty()) {
         scenario.source.trace.clear();
         scenario.source.versions = {flags.base};
@@ -142,7 +139,14 @@ Command add_run(CLI::App& program, const Console& console) {
         ->add_option("--set", flags->set, "Override a scenario key: delta.chunk=2KiB; repeatable")
         ->expected(1)
         ->take_all()
-        ->type_name("KEY=VALUE");
+        ->check(CLI::Validator(
+            [](const std::string& text) {
+                const std::size_t equals = text.find('=');
+                const bool good = equals != std::string::npos && equals > 0;
+                return good ? std::string() : "takes KEY=VALUE, not '" + text + "'";
+            },
+            "KEY=VALUE"))
+        ->type_name("");
     command->add_option("--require", flags->require, "Exit 5 unless it holds: 'speedup>=12'")
         ->expected(1)
         ->take_all();

@@ -66,8 +66,11 @@ private:
 class Statement {
 public:
     Statement(const Database& database, const char* sql) : database_(database) {
-        database_.check(sqlite3_prepare_v3(database_.handle(), sql, -1, SQLITE_PREPARE_PERSISTENT,
-                                           &statement_, nullptr));
+        // Preparing reads the schema, which takes a lock as well.
+        database_.check(retry_while_busy([&] {
+            return sqlite3_prepare_v3(database_.handle(), sql, -1, SQLITE_PREPARE_PERSISTENT,
+                                      &statement_, nullptr);
+        }));
     }
     Statement(const Statement&) = delete;
     Statement& operator=(const Statement&) = delete;

@@ -1,4 +1,5 @@
 // What the user has to fix costs one line, the right exit code, and leaves nothing behind.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/app/driver.hpp"
@@ -75,8 +76,9 @@ TEST_F(BadInput, OtherTensorsAreNamed) {
     const Outcome renamed = encode(base(), in("other.safetensors"));
     expect_refused(renamed, 3, in("other.safetensors") + ": ");
     EXPECT_NE(renamed.err.find("tensor t"), std::string::npos) << renamed.err;
-    write_text_file(inputs_ / "f32.safetensors",
-                    safetensors_header("{" + tensor_entry("w", "F32", "[1]", 0, 4) + "}") + "abcd");
+    write_text_file(
+        inputs_ / "f32.safetensors",
+        safetensors_header(fmt::format("{{{}}}", tensor_entry("w", "F32", "[1]", 0, 4))) + "abcd");
     const Outcome wide = encode(in("f32.safetensors"), in("f32.safetensors"));
     expect_refused(wide, 3, in("f32.safetensors") + ": ");
     EXPECT_NE(wide.err.find("tensor w is F32"), std::string::npos) << wide.err;
