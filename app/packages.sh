@@ -24,7 +24,8 @@ libbenchmark-dev|benchmarks
 clang|second compiler, sanitizers
 clang-format|layout of the sources
 shellcheck|the scripts
-jq|JSON documents in tests"
+python3|independent decoder of the format
+zstd|its frames"
 
 say() { printf '%s\n' "$*" >&2; }
 die() {

@@ -1,4 +1,5 @@
 // The main job and its record: what `refit run` promises, asserted from the timeline.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -11,7 +12,9 @@
 #include <set>
 
 #include "app/compose.hpp"
+#include "app/format.hpp"
 #include "app/run_text.hpp"
+#include "engine/codec/zstd_frame.hpp"
 #include "scenarios/shipped.hpp"
 
 namespace refit {
@@ -228,6 +231,26 @@ TEST_F(MainJob, EveryKeyOfTheRecordIsDocumented) {
                            text.find("." + key + "`") != std::string::npos;
         EXPECT_TRUE(named) << key;
     }
+}
+
+TEST_F(MainJob, ReadmeTellsItsFigures) {
+    if (zstd_library_version() != 10504) GTEST_SKIP() << "sizes are those of zstd 1.5.4";
+    std::ifstream file(fs::path(REFIT_SOURCE_DIR) / "README.md");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const RunFigures f = figures(record());
+    std::vector<std::string> told = {
+        "**" + format_seconds(f.refit_seconds) + "**",
+        format_seconds(f.longest_pause_seconds) + " at most",
+        "0 of " + format_count(record().run.totals.words_checked) + " read back",
+        fmt::format("{:.3f} bit per parameter", f.bits_per_parameter),
+        fmt::format("{:.1f} times the entropy bound",
+                    f.bits_per_parameter / f.bound_bits_per_parameter),
+        fmt::format("{:.0f} times faster", f.speedup),
+        fmt::format("{:.3f} Gbit/s achieved", f.fastest->bits_per_second / 1e9)};
+    for (const BaselineRecord& baseline : record().baselines)
+        told.push_back(format_seconds(baseline.seconds));
+    for (const std::string& figure : told)
+        EXPECT_NE(text.find(figure), std::string::npos) << "README.md does not say " << figure;
 }
 
 TEST(Run, OneSeedIsOneRecordAndAnotherSeedIsAnother) {
