@@ -113,7 +113,7 @@ void Source::store_next() {
         env_.store_part(to_store_.front().first);
     } else if (all_encoded_ && !durable_.seal) {
         storing_ = true;
-        seal();
+        env_.store_manifest({*durable_.open, durable_.parts, closing_seal()});
     }
 }
 
@@ -146,20 +146,17 @@ void Source::offer_part(const PartRecord& record, const SharedBytes& payload) {
     exchange_.add_part(record, std::move(bodies));
 }
 
-void Source::seal() {
+/// The seal of the log as it is durable now; the same each time it is asked for.
+SealRecord Source::closing_seal() {
     const std::uint64_t changed = std::accumulate(durable_.changed_in_part.begin(),
                                                   durable_.changed_in_part.end(), std::uint64_t{0});
-    const SealRecord record = make_seal(*durable_.open, durable_.parts, changed,
-                                        env_.next_version(durable_.open->number));
-    env_.store_manifest({*durable_.open, durable_.parts, record});
+    return make_seal(*durable_.open, durable_.parts, changed,
+                     env_.next_version(durable_.open->number));
 }
 
 void Source::on_manifest_stored() {
     storing_ = false;
-    const std::uint64_t changed = std::accumulate(durable_.changed_in_part.begin(),
-                                                  durable_.changed_in_part.end(), std::uint64_t{0});
-    durable_.seal = make_seal(*durable_.open, durable_.parts, changed,
-                              env_.next_version(durable_.open->number));
+    durable_.seal = closing_seal();
     exchange_.add_seal(*durable_.seal);
     env_.note(EventKind::sealed,
               {.version = durable_.open->number, .amount = durable_.seal->payload_bytes});

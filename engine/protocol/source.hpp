@@ -74,7 +74,7 @@ private:
     void continue_encoding();
     void offer_part(const PartRecord& record, const SharedBytes& payload);
     void store_next();
-    void seal();
+    SealRecord closing_seal();
     void commit(const Message& message);
     void tell();
     void say(MessageType type, std::uint64_t version, const Hash256& delta);
