@@ -23,6 +23,14 @@
 
 namespace refit {
 
+/// Digests of the two versions of one tile.
+struct TileDigests {
+    std::uint64_t base = 0;
+    std::uint64_t next = 0;
+
+    friend bool operator==(const TileDigests&, const TileDigests&) = default;
+};
+
 class Device {
 public:
     Device() = default;
@@ -71,6 +79,14 @@ public:
     virtual std::uint64_t digest(std::span<const std::uint16_t> weights,
                                  std::span<const Placement> placements,
                                  std::uint64_t salt) = 0;
+
+    /// diff(), and digest() of `base` and of `next` with the same placements, both read in full, in
+    /// one walk through memory.
+    virtual TileDigests diff_and_digest(std::span<const std::uint16_t> base,
+                                        std::span<const std::uint16_t> next,
+                                        std::span<const Placement> placements,
+                                        std::uint64_t salt,
+                                        Changes& out) = 0;
 
     /// By how much the digest of what the placements hold moves when `changes` replace the words
     /// of `base` (the tile's words): sum R * C * (next - base) mod 2^64, O(changed).

@@ -62,7 +62,8 @@ struct Workload {
     WordVector weights;
     std::vector<SparseMasks> masks;
     std::vector<Changes> changes;
-    std::vector<Placement> placements;
+    std::vector<Placement> placements;  // of a tile in `weights`
+    Placement identity;                 // of a tile in itself
 };
 
 Workload::Workload(const Size& shape, unsigned percent)
@@ -94,6 +95,9 @@ Workload::Workload(const Size& shape, unsigned percent)
         p.local_row_stride = kRowStride;
         p.tensor = t;
         placements.push_back(p);
+        p.local_first = 0;
+        p.local_row_stride = kColumns;
+        identity = p;
     }
 }
 
@@ -157,6 +161,11 @@ private:
         const std::string tail = "/" + level + "/" + std::to_string(percent) + "%/" + size.name;
         add("diff" + tail, size, percent, [device, out](Workload& w, std::uint64_t t) {
             device->diff(w.tile_of(w.base, t), w.tile_of(w.next, t), *out);
+        });
+        add("diff_and_digest" + tail, size, percent, [device, out](Workload& w, std::uint64_t t) {
+            auto digests = device->diff_and_digest(w.tile_of(w.base, t), w.tile_of(w.next, t),
+                                                   {&w.identity, 1}, kSalt, *out);
+            benchmark::DoNotOptimize(digests);
         });
         if (percent == 0) {
             add("digest" + tail, size, percent, [device](Workload& w, std::uint64_t t) {

@@ -15,27 +15,6 @@ struct TileHead {
     std::uint64_t next_digest = 0;
 };
 
-struct TileWork {
-    std::vector<std::uint16_t> base;
-    std::vector<std::uint16_t> next;
-    Changes changes;
-    TileHead head;
-};
-
-ByteVector serialize_unit(UnitRange range, const std::vector<TileWork>& work, ByteSpan body) {
-    ByteWriter writer;
-    writer.write(range.first_tile);
-    writer.write(range.tile_count);
-    for (const TileWork& tile : work) {
-        writer.write(static_cast<std::uint8_t>(tile.head.mode));
-        writer.write(tile.head.changed);
-        writer.write(tile.head.base_digest);
-        writer.write(tile.head.next_digest);
-    }
-    writer.write_block(body);
-    return std::move(writer).take();
-}
-
 Result<TileHead> read_head(ByteReader& reader, std::uint64_t tile_words) {
     TileHead head;
     const auto mode = reader.read<std::uint8_t>();
@@ -138,44 +117,138 @@ std::vector<UnitRange> make_units(const Grid& grid, std::uint64_t unit_words) {
     return units;
 }
 
+UnitEncoder::UnitEncoder(Device& device,
+                         const Codec& codec,
+                         const DeltaContext& context,
+                         MonotonicClock clock)
+    : device_(device),
+      codec_(codec),
+      context_(context),
+      clock_(std::move(clock)),
+      by_lane_(device.lanes()) {}
+
+std::vector<EncodedUnit> UnitEncoder::encode(std::span<const UnitRange> units,
+                                             const Weights& base,
+                                             const Weights& next) {
+    std::vector<EncodedUnit> encoded;
+    encode(units, base, next, encoded);
+    return encoded;
+}
+
+void UnitEncoder::encode(std::span<const UnitRange> units,
+                         const Weights& base,
+                         const Weights& next,
+                         std::vector<EncodedUnit>& out) {
+    std::size_t tiles = 0;
+    std::vector<std::size_t> firsts;
+    for (const UnitRange range : units) {
+        firsts.push_back(tiles);
+        tiles += range.tile_count;
+    }
+    if (work_.size() < tiles) work_.resize(tiles);
+    for (std::size_t u = 0; u < units.size(); ++u)
+        for (std::uint32_t i = 0; i < units[u].tile_count; ++i)
+            work_[firsts[u] + i].tile = units[u].first_tile + i;
+
+    device_.for_each(tiles, [&](std::uint64_t i, unsigned lane) {
+        const Nanoseconds start = now();
+        read(work_[i], base, next);
+        const Nanoseconds middle = now();
+        scan(work_[i]);
+        by_lane_[lane].read += middle - start;
+        by_lane_[lane].scan += now() - middle;
+    });
+    out.resize(units.size());
+    device_.for_each(units.size(), [&](std::uint64_t u, unsigned lane) {
+        const Nanoseconds start = now();
+        code(units[u], std::span(work_).subspan(firsts[u], units[u].tile_count), out[u]);
+        by_lane_[lane].code += now() - start;
+    });
+}
+
+StageTimes UnitEncoder::times() const {
+    StageTimes total;
+    for (const StageTimes& lane : by_lane_) {
+        total.read += lane.read;
+        total.scan += lane.scan;
+        total.code += lane.code;
+    }
+    return total;
+}
+
+void UnitEncoder::read(TileWork& work, const Weights& base, const Weights& next) const {
+    const Tile& tile = context_.grid.tile(work.tile);
+    const auto words_of = [&tile](const Weights& weights, std::vector<std::uint16_t>& copy) {
+        if (const auto view = weights.view_tile(tile); !view.empty()) return view;
+        if (copy.size() < tile.words) copy.resize(tile.words);
+        const std::span<std::uint16_t> words = std::span(copy).first(tile.words);
+        weights.read_tile(tile, words);
+        return std::span<const std::uint16_t>(words);
+    };
+    work.base = words_of(base, work.base_copy);
+    work.next = words_of(next, work.next_copy);
+    REFIT_ASSERT(work.base.size() == tile.words && work.next.size() == tile.words);
+}
+
+void UnitEncoder::scan(TileWork& work) const {
+    const auto placements = identity_placements(context_.catalog, context_.grid.tile(work.tile));
+    // Both digests are full reads: the receivers check diff() against them.
+    work.digests =
+        device_.diff_and_digest(work.base, work.next, placements, context_.salt, work.changes);
+    work.mode = codec_.choose_mode(TileDiff{work.base, work.next, &work.changes});
+}
+
+void UnitEncoder::code(UnitRange range, std::span<const TileWork> work, EncodedUnit& unit) const {
+    unit.changed_words = 0;
+    unit.changed.clear();
+    unit.base_digests.clear();
+    unit.next_digests.clear();
+    std::vector<TileDiff> tiles;
+    std::vector<TileMode> modes;
+    ByteWriter writer;
+    writer.write(range.first_tile);
+    writer.write(range.tile_count);
+    for (const TileWork& tile : work) {
+        const std::uint64_t changed = tile.changes.changed();
+        writer.write(static_cast<std::uint8_t>(tile.mode));
+        writer.write(static_cast<std::uint32_t>(changed));
+        writer.write(tile.digests.base);
+        writer.write(tile.digests.next);
+        tiles.push_back(TileDiff{tile.base, tile.next, &tile.changes});
+        modes.push_back(tile.mode);
+        unit.changed_words += changed;
+        unit.changed.push_back(changed);
+        unit.base_digests.push_back(tile.digests.base);
+        unit.next_digests.push_back(tile.digests.next);
+    }
+    // The body in place, behind its length: a copy would cost as much as the codec.
+    const ByteVector& head = writer.bytes();
+    const std::size_t body = head.size() + sizeof(std::uint32_t);
+    unit.bytes.assign(head.begin(), head.end());
+    unit.bytes.resize(body);
+    codec_.encode(tiles, modes, unit.bytes);
+    const std::size_t length = unit.bytes.size() - body;
+    REFIT_ASSERT(length <= 0xFFFF'FFFFu);
+    const auto stored = static_cast<std::uint32_t>(length);
+    std::memcpy(unit.bytes.data() + head.size(), &stored, sizeof(stored));
+}
+
+std::vector<EncodedUnit> encode_units(Device& device,
+                                      const Codec& codec,
+                                      const DeltaContext& context,
+                                      std::span<const UnitRange> units,
+                                      const Weights& base,
+                                      const Weights& next) {
+    return UnitEncoder(device, codec, context).encode(units, base, next);
+}
+
 EncodedUnit encode_unit(Device& device,
                         const Codec& codec,
                         const DeltaContext& context,
                         UnitRange range,
                         const Weights& base,
                         const Weights& next) {
-    std::vector<TileWork> work(range.tile_count);
-    device.for_each(range.tile_count, [&](std::uint64_t i, unsigned) {
-        const std::uint32_t id = range.first_tile + static_cast<std::uint32_t>(i);
-        const Tile& tile = context.grid.tile(id);
-        TileWork& mine = work[i];
-        mine.base.resize(tile.words);
-        mine.next.resize(tile.words);
-        base.read_tile(tile, mine.base);
-        next.read_tile(tile, mine.next);
-        device.diff(mine.base, mine.next, mine.changes);
-        mine.head.mode = codec.choose_mode(TileDiff{mine.base, mine.next, &mine.changes});
-        mine.head.changed = static_cast<std::uint32_t>(mine.changes.changed());
-        mine.head.base_digest = digest_tile(device, context, id, mine.base);
-        // Read in full, not updated from the changes: the receivers check diff() against it.
-        mine.head.next_digest = digest_tile(device, context, id, mine.next);
-    });
-
-    EncodedUnit unit;
-    std::vector<TileDiff> tiles;
-    std::vector<TileMode> modes;
-    for (const TileWork& tile : work) {
-        tiles.push_back(TileDiff{tile.base, tile.next, &tile.changes});
-        modes.push_back(tile.head.mode);
-        unit.changed_words += tile.head.changed;
-        unit.changed.push_back(tile.head.changed);
-        unit.base_digests.push_back(tile.head.base_digest);
-        unit.next_digests.push_back(tile.head.next_digest);
-    }
-    ByteVector body;
-    codec.encode(tiles, modes, body);
-    unit.bytes = serialize_unit(range, work, body);
-    return unit;
+    return std::move(encode_units(device, codec, context, {&range, 1}, base, next).front());
 }
 
 Result<DecodedUnit> decode_unit(Device& device,

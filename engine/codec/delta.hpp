@@ -8,7 +8,7 @@
 // Checks     decode_unit() compares the base digest of every tile of the unit (a full read, empty
 //            tiles too), the changed count, and the next digest, updated from the staged list
 //            alone. The encoder reads the next digest in full.
-// Threads    encode_unit() and decode_unit() use device.for_each(), so call neither inside it.
+// Threads    Encoding and decode_unit() use device.for_each(), so call neither inside it.
 // Errors     wrong_base before anything is decoded; truncated; corrupt.
 // Source     tile digests and identity: design; chunk sizes: scenario values.
 #pragma once
@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/base/units.hpp"
 #include "engine/codec/codec.hpp"
 #include "engine/codec/manifest.hpp"
 #include "engine/coords/grid.hpp"
@@ -51,6 +52,75 @@ struct EncodedUnit {
     std::vector<std::uint64_t> next_digests;
     std::vector<std::uint64_t> changed;
 };
+
+/// Wall time, summed over lanes.
+struct StageTimes {
+    Nanoseconds read;  // words that had to be copied out of Weights
+    Nanoseconds scan;  // diff, both digests, choice of mode
+    Nanoseconds code;  // codec bodies
+};
+
+/// A clock that never goes back. Called on every lane.
+using MonotonicClock = std::function<Nanoseconds()>;
+
+/// Encodes batches of units with all lanes: tiles in parallel, then the units' bodies in parallel.
+/// The bytes are the same for any batches and lanes. Buffers are kept from batch to batch; a batch
+/// needs twice its words, unless they lie in memory, and its changes. Device, codec and what the
+/// context refers to outlive this.
+class UnitEncoder {
+public:
+    /// Without a clock times() stay zero.
+    UnitEncoder(Device& device,
+                const Codec& codec,
+                const DeltaContext& context,
+                MonotonicClock clock = {});
+
+    std::vector<EncodedUnit> encode(std::span<const UnitRange> units,
+                                    const Weights& base,
+                                    const Weights& next);
+
+    /// Replaces `out`, the units of an earlier batch, whose buffers are used again: fresh memory
+    /// costs the system as much as a plain codec.
+    void encode(std::span<const UnitRange> units,
+                const Weights& base,
+                const Weights& next,
+                std::vector<EncodedUnit>& out);
+
+    /// Of all batches so far.
+    StageTimes times() const;
+
+private:
+    struct TileWork {
+        std::uint32_t tile = 0;
+        std::vector<std::uint16_t> base_copy;
+        std::vector<std::uint16_t> next_copy;
+        std::span<const std::uint16_t> base;  // in the copy, or where the weights are
+        std::span<const std::uint16_t> next;
+        Changes changes;
+        TileMode mode = TileMode::empty;
+        TileDigests digests;
+    };
+
+    Nanoseconds now() const { return clock_ ? clock_() : Nanoseconds{}; }
+    void read(TileWork& work, const Weights& base, const Weights& next) const;
+    void scan(TileWork& work) const;
+    void code(UnitRange range, std::span<const TileWork> work, EncodedUnit& unit) const;
+
+    Device& device_;
+    const Codec& codec_;
+    DeltaContext context_;
+    MonotonicClock clock_;
+    std::vector<TileWork> work_;       // one per tile of the largest batch
+    std::vector<StageTimes> by_lane_;  // written by one lane each
+};
+
+/// One batch.
+std::vector<EncodedUnit> encode_units(Device& device,
+                                      const Codec& codec,
+                                      const DeltaContext& context,
+                                      std::span<const UnitRange> units,
+                                      const Weights& base,
+                                      const Weights& next);
 
 EncodedUnit encode_unit(Device& device,
                         const Codec& codec,

@@ -23,17 +23,16 @@ public:
                 std::span<const TileMode> modes,
                 ByteVector& body) const override {
         append_raw_tiles(tiles, modes, body);
+        std::uint64_t changed = 0;
+        for (std::size_t t = 0; t < tiles.size(); ++t)
+            if (modes[t] == TileMode::coded) changed += tiles[t].changes->changed();
+        std::size_t at = body.size();
+        body.resize(at + 6 * changed);
         for (std::size_t t = 0; t < tiles.size(); ++t) {
             if (modes[t] != TileMode::coded) continue;
-            std::vector<std::uint32_t> index;
-            std::vector<std::uint16_t> words;
-            for_each_change(tiles[t], [&](std::uint32_t at, std::uint16_t next) {
-                index.push_back(at);
-                words.push_back(next);
-            });
-            const auto bytes = std::as_bytes(std::span(index));
-            body.insert(body.end(), bytes.begin(), bytes.end());
-            append_words(words, body);
+            const std::uint64_t count = tiles[t].changes->changed();
+            write_changes(tiles[t], body.data() + at, body.data() + at + 4 * count);
+            at += 6 * count;
         }
     }
 
@@ -59,6 +58,15 @@ public:
     }
 
 private:
+    static void write_changes(const TileDiff& tile, std::byte* indices, std::byte* values) {
+        for_each_change(tile, [&](std::uint32_t at, std::uint16_t next) {
+            std::memcpy(indices, &at, sizeof(at));
+            std::memcpy(values, &next, sizeof(next));
+            indices += sizeof(at);
+            values += sizeof(next);
+        });
+    }
+
     static Status stage_values(
         Device& device, const TileBase& tile, ByteSpan indices, ByteSpan values, Changes& out) {
         std::vector<std::uint32_t> index(tile.changed);

@@ -13,14 +13,29 @@ MemoryWeights::MemoryWeights(const Catalog& catalog, std::vector<std::uint16_t> 
 void MemoryWeights::read(std::uint32_t tensor,
                          std::uint64_t first,
                          std::span<std::uint16_t> out) const {
-    REFIT_ASSERT(tensor < catalog_.tensors().size());
-    const Tensor& from = catalog_.tensor(tensor);
-    REFIT_ASSERT(out.size() <= from.words && first <= from.words - out.size());
+    const std::uint64_t at = word_of(tensor, first, out.size());
     if (words_.empty()) {
         std::ranges::fill(out, std::uint16_t{0});
         return;
     }
-    std::copy_n(words_.data() + from.first_word + first, out.size(), out.data());
+    std::copy_n(words_.data() + at, out.size(), out.data());
+}
+
+std::span<const std::uint16_t> MemoryWeights::view(std::uint32_t tensor,
+                                                   std::uint64_t first,
+                                                   std::uint64_t words) const {
+    const std::uint64_t at = word_of(tensor, first, words);
+    if (words_.empty()) return {};
+    return std::span(words_).subspan(at, words);
+}
+
+std::uint64_t MemoryWeights::word_of(std::uint32_t tensor,
+                                     std::uint64_t first,
+                                     std::uint64_t words) const {
+    REFIT_ASSERT(tensor < catalog_.tensors().size());
+    const Tensor& in = catalog_.tensor(tensor);
+    REFIT_ASSERT(words <= in.words && first <= in.words - words);
+    return in.first_word + first;
 }
 
 }  // namespace refit

@@ -1,7 +1,7 @@
 // The Weights port: the words of one version of the canonical checkpoint, wherever they live.
 //
 // Real sides   a checkpoint file or directory (workloads/checkpoint.hpp), memory (below).
-// Threads      read() may be called from several threads at once.
+// Threads      read() and view() may be called from several threads at once.
 // Errors       a failed read of the machine throws MachineError.
 #pragma once
 
@@ -23,10 +23,25 @@ public:
                       std::uint64_t first,
                       std::span<std::uint16_t> out) const = 0;
 
+    /// The same words where they lie, for as long as these weights are not written; empty when they
+    /// do not lie there as one run of aligned words. Spares words in memory a copy.
+    virtual std::span<const std::uint16_t> view(std::uint32_t /*tensor*/,
+                                                std::uint64_t /*first*/,
+                                                std::uint64_t /*words*/) const {
+        return {};
+    }
+
     /// Copies a whole tile; `out` has tile.words words.
     void read_tile(const Tile& tile, std::span<std::uint16_t> out) const {
         for (const Piece& piece : tile.pieces)
             read(piece.tensor, piece.tensor_first, out.subspan(piece.tile_first, piece.words));
+    }
+
+    /// A whole tile where it lies, or empty as view(). Tiles of several pieces are never viewed.
+    std::span<const std::uint16_t> view_tile(const Tile& tile) const {
+        if (tile.pieces.size() != 1) return {};
+        const Piece& piece = tile.pieces.front();
+        return view(piece.tensor, piece.tensor_first, piece.words);
     }
 };
 
@@ -38,8 +53,13 @@ public:
     void read(std::uint32_t tensor,
               std::uint64_t first,
               std::span<std::uint16_t> out) const override;
+    std::span<const std::uint16_t> view(std::uint32_t tensor,
+                                        std::uint64_t first,
+                                        std::uint64_t words) const override;
 
 private:
+    std::uint64_t word_of(std::uint32_t tensor, std::uint64_t first, std::uint64_t words) const;
+
     const Catalog& catalog_;
     std::vector<std::uint16_t> words_;
 };

@@ -156,6 +156,15 @@ public:
         return digest;
     }
 
+    TileDigests diff_and_digest(std::span<const std::uint16_t> base,
+                                std::span<const std::uint16_t> next,
+                                std::span<const Placement> placements,
+                                std::uint64_t salt,
+                                Changes& out) override {
+        diff(base, next, out);
+        return {digest(base, placements, salt), digest(next, placements, salt)};
+    }
+
     std::uint64_t digest_change(std::span<const std::uint16_t> base,
                                 const Changes& changes,
                                 std::span<const Placement> placements,

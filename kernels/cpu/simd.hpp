@@ -8,10 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "kernels/cpu/column_keys.hpp"
+#include "kernels/device.hpp"
+
 namespace refit {
 
 /// changed_positions() may write this many words past the positions it counts.
-inline constexpr std::size_t kPositionSlack = 4;
+inline constexpr std::size_t kPositionSlack = 8;
 
 struct SimdOps {
     /// How many leading words are known to be equal: n when all are, else a number below n that is
@@ -25,11 +28,18 @@ struct SimdOps {
                                      std::size_t n,
                                      std::uint16_t* positions);
 
-    /// Sum of (low[k] + 2^32 high[k]) * words[k] mod 2^64.
-    std::uint64_t (*dot)(const std::uint32_t* low,
-                         const std::uint32_t* high,
-                         const std::uint16_t* words,
-                         std::size_t n);
+    /// Computes the keys of a range.
+    void (*fill_keys)(const KeyRange& range, ColumnKeys& keys);
+
+    /// Sum of key * word over a run, mod 2^64. Fetches what lies `ahead` words further into the
+    /// cache on the way; that need not exist.
+    std::uint64_t (*dot)(const KeyRun& run, const std::uint16_t* words, std::size_t ahead);
+
+    /// The same of two rows of words at once, for less than two of the former.
+    TileDigests (*dot_pair)(const KeyRun& run,
+                            const std::uint16_t* base,
+                            const std::uint16_t* next,
+                            std::size_t ahead);
 };
 
 struct SimdLevel {

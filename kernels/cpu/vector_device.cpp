@@ -6,6 +6,8 @@
 #include "kernels/cpu/change_walk.hpp"
 #include "kernels/cpu/checks.hpp"
 #include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/diff_walk.hpp"
+#include "kernels/cpu/digest_walk.hpp"
 #include "kernels/cpu/rows.hpp"
 #include "kernels/digest_key.hpp"
 
@@ -14,30 +16,6 @@ namespace refit {
 namespace {
 
 constexpr std::uint64_t kTileWordsLimit = std::uint64_t{1} << 32;  // segments are 32-bit numbers
-
-/// Column keys of one block of held columns, in halves as SimdOps::dot wants them. A block's keys
-/// and its part of a row stay in the first two cache levels.
-class ColumnKeys {
-public:
-    static constexpr std::uint64_t kBlock = 2048;
-
-    void fill(const Placement& p, std::uint64_t salt, std::uint64_t first, std::uint64_t count) {
-        for (std::uint64_t k = 0; k < count; ++k) {
-            const std::uint64_t column = p.col_first + (first + k) * p.col_step;
-            const std::uint64_t key = digest_key(salt, p.tensor, DigestAxis::column, column);
-            low_[k] = static_cast<std::uint32_t>(key);
-            high_[k] = static_cast<std::uint32_t>(key >> 32);
-        }
-    }
-
-    const std::uint32_t* low(std::uint64_t k) const { return low_.data() + k; }
-    const std::uint32_t* high(std::uint64_t k) const { return high_.data() + k; }
-    std::uint64_t key(std::uint64_t k) const { return low_[k] + (std::uint64_t{high_[k]} << 32); }
-
-private:
-    std::array<std::uint32_t, kBlock> low_;
-    std::array<std::uint32_t, kBlock> high_;
-};
 
 /// What both directions of a copy between tile and rank memory walk over.
 template <class CopyRun>
@@ -108,40 +86,6 @@ void overwrite_placement(std::span<std::uint16_t> weights,
     });
 }
 
-std::uint64_t digest_placement(const SimdOps& ops,
-                               std::span<const std::uint16_t> weights,
-                               const Placement& p,
-                               std::uint64_t salt) {
-    const PlacementRows rows(p);
-    if (rows.begin() == rows.end()) return 0;
-    ColumnKeys keys;
-    std::uint64_t digest = 0;
-    for (std::uint64_t block = 0; block < p.col_count; block += ColumnKeys::kBlock) {
-        const std::uint64_t block_end = std::min(block + ColumnKeys::kBlock, p.col_count);
-        keys.fill(p, salt, block, block_end - block);
-        for (std::uint64_t i = rows.begin(); i < rows.end(); ++i) {
-            const RowRun run = rows.run(i);
-            const std::uint64_t first = std::max(block, run.column_index);
-            const std::uint64_t last = std::min(block_end, run.column_index + run.count);
-            if (first >= last) continue;
-            const std::uint64_t count = last - first;
-            const std::uint64_t local = run.local + (first - run.column_index) * p.local_col_stride;
-            REFIT_KERNEL_CHECK(addresses_inside(local, count, p.local_col_stride, weights.size()));
-            const std::uint16_t* words = &weights[local];
-            const std::uint64_t key = first - block;
-            std::uint64_t sum = 0;
-            if (p.local_col_stride == 1) {
-                sum = ops.dot(keys.low(key), keys.high(key), words, count);
-            } else {
-                for (std::uint64_t k = 0; k < count; ++k)
-                    sum += keys.key(key + k) * words[k * p.local_col_stride];
-            }
-            digest += digest_key(salt, p.tensor, DigestAxis::row, run.row) * sum;
-        }
-    }
-    return digest;
-}
-
 /// Sum of R * C * (next - base) over the staged words of one placement, a row at a time.
 class DigestChange {
 public:
@@ -207,6 +151,11 @@ public:
     std::uint64_t digest(std::span<const std::uint16_t> weights,
                          std::span<const Placement> placements,
                          std::uint64_t salt) override;
+    TileDigests diff_and_digest(std::span<const std::uint16_t> base,
+                                std::span<const std::uint16_t> next,
+                                std::span<const Placement> placements,
+                                std::uint64_t salt,
+                                Changes& out) override;
     std::uint64_t digest_change(std::span<const std::uint16_t> base,
                                 const Changes& changes,
                                 std::span<const Placement> placements,
@@ -219,33 +168,7 @@ private:
 void VectorDevice::diff(std::span<const std::uint16_t> base,
                         std::span<const std::uint16_t> next,
                         Changes& out) {
-    REFIT_KERNEL_CHECK(base.size() == next.size() && base.size() <= kTileWordsLimit);
-    out.clear();
-    std::array<std::uint16_t, kSparseMax + kPositionSlack> positions;
-    std::array<std::uint16_t, kSparseMax> words;
-    std::size_t at = 0;
-    while (at < base.size()) {
-        at += ops_.equal_prefix(&base[at], &next[at], base.size() - at);
-        if (at == base.size()) return;
-        at -= at % kSegmentWords;
-        const std::size_t n = std::min<std::size_t>(kSegmentWords, base.size() - at);
-        const std::uint16_t* segment = &next[at];
-        const std::size_t count = ops_.changed_positions(&base[at], segment, n, positions.data());
-        const bool dense = count > kSparseMax;
-        if (count > 0) {
-            out.segments.push_back({static_cast<std::uint32_t>(at / kSegmentWords),
-                                    static_cast<std::uint16_t>(count),
-                                    static_cast<std::uint16_t>(dense ? n : count), dense});
-        }
-        if (dense) {
-            out.words.insert(out.words.end(), segment, segment + n);
-        } else {
-            for (std::size_t k = 0; k < count; ++k) words[k] = segment[positions[k]];
-            out.positions.insert(out.positions.end(), positions.data(), positions.data() + count);
-            out.words.insert(out.words.end(), words.data(), words.data() + count);
-        }
-        at += n;
-    }
+    DiffWalk(ops_, base, next, out).compare_up_to(base.size());
 }
 
 void VectorDevice::stage(std::span<const std::uint16_t> base,
@@ -314,8 +237,32 @@ std::uint64_t VectorDevice::digest(std::span<const std::uint16_t> weights,
                                    std::span<const Placement> placements,
                                    std::uint64_t salt) {
     std::uint64_t digest = 0;
-    for (const Placement& p : placements) digest += digest_placement(ops_, weights, p, salt);
+    for (const Placement& p : placements) {
+        DigestWalk walk(ops_, {weights, {}}, p, salt);
+        while (!walk.done()) walk.add_part();
+        digest += walk.digests().base;
+    }
     return digest;
+}
+
+TileDigests VectorDevice::diff_and_digest(std::span<const std::uint16_t> base,
+                                          std::span<const std::uint16_t> next,
+                                          std::span<const Placement> placements,
+                                          std::uint64_t salt,
+                                          Changes& out) {
+    DiffWalk diff(ops_, base, next, out);
+    TileDigests digests;
+    for (const Placement& p : placements) {
+        DigestWalk walk(ops_, {base, next}, p, salt);
+        while (!walk.done()) {
+            diff.compare_up_to(walk.part_end());
+            walk.add_part();
+        }
+        digests.base += walk.digests().base;
+        digests.next += walk.digests().next;
+    }
+    diff.compare_up_to(base.size());
+    return digests;
 }
 
 std::uint64_t VectorDevice::digest_change(std::span<const std::uint16_t> base,

@@ -1,6 +1,10 @@
 // Units and parts: grouped as stated, refused on another base, resumable to the same bytes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <tuple>
+
 #include "tests/engine/codec_fixture.hpp"
 
 namespace refit {
@@ -139,6 +143,159 @@ TEST(Unit, AnchorDecodesAgainstNothing) {
     const auto unit = test::encode_units(*decode.device, sample, DeltaOptions{})[0];
     EXPECT_EQ(unit.base_digests, (std::vector<std::uint64_t>{0, 0}));
     EXPECT_TRUE(decode("gap-xor-zstd", {0, 2}, unit.bytes, {}).has_value());
+}
+
+/// Weights that never let their words be viewed, and count what they are asked for.
+class CopiedWeights final : public Weights {
+public:
+    explicit CopiedWeights(const Weights& from) : from_(from) {}
+    void read(std::uint32_t tensor,
+              std::uint64_t first,
+              std::span<std::uint16_t> out) const override {
+        if (++reads == throw_at) throw MachineError("the disk is gone");
+        from_.read(tensor, first, out);
+    }
+    mutable std::atomic<int> reads = 0;
+    int throw_at = -1;
+
+private:
+    const Weights& from_;
+};
+
+/// A catalog of tiles of one piece and of several, in thirteen units of 20,000 words or more.
+struct Batch {
+    Catalog catalog = test::make_catalog({{"embed", WordType::bf16, {700, 131}},
+                                          {"layers.0.norm", WordType::bf16, {257}},
+                                          {"layers.1.norm", WordType::bf16, {257}},
+                                          {"layers.0.up", WordType::bf16, {33, 129}},
+                                          {"layers.1.up", WordType::bf16, {33, 129}},
+                                          {"layers.2.up", WordType::f16, {33, 129}},
+                                          {"wide", WordType::bf16, {2, 530'000}}});
+    Grid grid{catalog};
+    DeltaContext context{catalog, grid, test::kSalt};
+    WordVector base_words;
+    WordVector next_words;
+
+    explicit Batch(std::uint64_t seed) {
+        Rng rng(seed, 5);
+        std::tie(base_words, next_words) = test::random_words(rng, catalog.words().count, 20'000);
+        // One tensor unchanged, one changed all over.
+        const Tensor& same = catalog.tensor(*catalog.find("layers.0.up"));
+        std::copy_n(base_words.begin() + static_cast<std::ptrdiff_t>(same.first_word), same.words,
+                    next_words.begin() + static_cast<std::ptrdiff_t>(same.first_word));
+        const Tensor& all = catalog.tensor(*catalog.find("layers.2.up"));
+        for (std::uint64_t i = all.first_word; i < all.first_word + all.words; ++i)
+            next_words[i] = static_cast<std::uint16_t>(base_words[i] ^ 5u);
+    }
+};
+
+void expect_same(const EncodedUnit& a, const EncodedUnit& b, const std::string& what) {
+    EXPECT_EQ(a.bytes, b.bytes) << what;
+    EXPECT_EQ(a.changed_words, b.changed_words) << what;
+    EXPECT_EQ(a.changed, b.changed) << what;
+    EXPECT_EQ(a.base_digests, b.base_digests) << what;
+    EXPECT_EQ(a.next_digests, b.next_digests) << what;
+}
+
+TEST(EncodeUnits, GivesTheBytesOfUnitsOneByOneForEveryCodecAndLaneCount) {
+    const Batch batch(7);
+    const MemoryWeights base(batch.catalog, batch.base_words);
+    const MemoryWeights next(batch.catalog, batch.next_words);
+    const CopiedWeights copied(base);
+    const auto units = make_units(batch.grid, 20'000);
+    ASSERT_GE(units.size(), 5u);
+    const auto plain = make_cpu_device(1, "scalar");
+    for (const auto& codec : builtin_codecs()) {
+        std::vector<EncodedUnit> single;
+        for (const UnitRange range : units)
+            single.push_back(encode_unit(*plain, *codec, batch.context, range, base, next));
+        for (const unsigned lanes : {1u, 2u, 5u}) {
+            const auto device = make_cpu_device(lanes);
+            const std::string what =
+                std::string(codec->name()) + ", " + std::to_string(lanes) + " lanes";
+            const auto encoded = encode_units(*device, *codec, batch.context, units, base, next);
+            ASSERT_EQ(encoded.size(), units.size());
+            for (std::size_t u = 0; u < units.size(); ++u) expect_same(encoded[u], single[u], what);
+            UnitEncoder encoder(*device, *codec, batch.context);
+            for (std::size_t u = 0; u < units.size();) {  // batches of 1, 2, 3, ... over again
+                const std::size_t count = std::min(1 + u % 3, units.size() - u);
+                const auto some = std::span(units).subspan(u, count);
+                const auto part = encoder.encode(some, copied, next);
+                for (std::size_t k = 0; k < count; ++k) expect_same(part[k], single[u + k], what);
+                u += count;
+            }
+        }
+    }
+    EXPECT_GT(copied.reads, 0);
+}
+
+TEST(EncodeUnits, OfNoUnitsIsNothing) {
+    const Batch batch(8);
+    const MemoryWeights nothing(batch.catalog, {});
+    const auto device = make_cpu_device(2);
+    const Codec& codec = *find_codec("full").value();
+    EXPECT_TRUE(encode_units(*device, codec, batch.context, {}, nothing, nothing).empty());
+}
+
+TEST(UnitEncoder, ThrowsWhatReadingThrowsAndGoesOnAfterwards) {
+    const Batch batch(9);
+    const MemoryWeights base(batch.catalog, batch.base_words);
+    const MemoryWeights next(batch.catalog, batch.next_words);
+    const auto units = make_units(batch.grid, 20'000);
+    const Codec& codec = *find_codec("index-value").value();
+    const auto device = make_cpu_device(3);
+    const auto expected = encode_units(*device, codec, batch.context, units, base, next);
+    UnitEncoder encoder(*device, codec, batch.context);
+    for (const int at : {1, 2, 4}) {
+        CopiedWeights failing(next);
+        failing.throw_at = at;
+        EXPECT_THROW(encoder.encode(units, base, failing), MachineError);
+        const auto encoded = encoder.encode(units, base, next);
+        for (std::size_t u = 0; u < units.size(); ++u)
+            expect_same(encoded[u], expected[u], "after an error");
+    }
+}
+
+TEST(UnitEncoder, CountsTimeByStage) {
+    const Batch batch(10);
+    const MemoryWeights base(batch.catalog, batch.base_words);
+    const auto units = make_units(batch.grid, 20'000);
+    const auto tiles = static_cast<std::int64_t>(batch.grid.tiles().size());
+    const Codec& codec = *find_codec("xor-zstd").value();
+    const auto device = make_cpu_device(1);
+    std::int64_t ticks = 0;
+    // The clock ticks once a call, and each stage of a tile or unit lies between two calls.
+    UnitEncoder encoder(*device, codec, batch.context, [&] { return Nanoseconds{++ticks}; });
+    EXPECT_EQ(encoder.times().read, Nanoseconds{0});
+    for (std::int64_t batches = 1; batches <= 2; ++batches) {
+        encoder.encode(units, base, base);
+        EXPECT_EQ(encoder.times().read, Nanoseconds{batches * tiles});
+        EXPECT_EQ(encoder.times().scan, Nanoseconds{batches * tiles});
+        EXPECT_EQ(encoder.times().code,
+                  Nanoseconds{batches * static_cast<std::int64_t>(units.size())});
+    }
+    UnitEncoder without(*device, codec, batch.context);
+    without.encode(units, base, base);
+    EXPECT_EQ(without.times().scan, Nanoseconds{0});
+}
+
+TEST(MemoryWeights, LetsWholeTilesBeViewedWhereTheyLie) {
+    const Batch batch(11);
+    const MemoryWeights weights(batch.catalog, batch.base_words);
+    const MemoryWeights zero(batch.catalog, {});
+    int viewed = 0;
+    for (const Tile& tile : batch.grid.tiles()) {
+        WordVector words(tile.words);
+        weights.read_tile(tile, words);
+        const auto view = weights.view_tile(tile);
+        EXPECT_EQ(view.empty(), tile.pieces.size() > 1);
+        if (!view.empty()) {
+            EXPECT_TRUE(std::ranges::equal(view, words));
+            ++viewed;
+        }
+        EXPECT_TRUE(zero.view_tile(tile).empty());
+    }
+    EXPECT_GE(viewed, 3);
 }
 
 OpenRecord plain_open(std::uint32_t chunk_bytes) {
