@@ -9,6 +9,60 @@
 
 namespace refit {
 
+namespace {
+
+/// Most masks are zero: four at a time are skipped before any is looked at.
+void collect_masks(std::span<const std::uint16_t> dense,
+                   std::vector<std::uint32_t>& index,
+                   std::vector<std::uint16_t>& mask) {
+    std::size_t i = 0;
+    const auto take = [&](std::size_t end) {
+        for (; i < end; ++i) {
+            if (dense[i] == 0) continue;
+            index.push_back(static_cast<std::uint32_t>(i));
+            mask.push_back(dense[i]);
+        }
+    };
+    while (i + 4 <= dense.size()) {
+        std::uint64_t four = 0;
+        std::memcpy(&four, dense.data() + i, sizeof(four));
+        if (four == 0) {
+            i += 4;
+        } else {
+            take(i + 4);
+        }
+    }
+    take(dense.size());
+}
+
+std::vector<std::uint16_t> masks_of(std::span<const std::uint16_t> base,
+                                    std::span<const std::uint32_t> positions,
+                                    std::span<const std::uint16_t> next) {
+    std::vector<std::uint16_t> masks(next.begin(), next.end());
+    for (std::size_t k = 0; k < masks.size(); ++k) {
+        REFIT_ASSERT(positions[k] < base.size());
+        masks[k] = static_cast<std::uint16_t>(masks[k] ^ base[positions[k]]);
+    }
+    return masks;
+}
+
+/// Where the share of each tile begins in what all coded tiles have in common; `size` says how
+/// much a coded tile has of it. The last entry is the total.
+template <class Size>
+std::vector<std::size_t> shares(std::span<const TileBase> tiles, Size size) {
+    std::vector<std::size_t> first(tiles.size() + 1);
+    for (std::size_t i = 0; i < tiles.size(); ++i)
+        first[i + 1] = first[i] + (tiles[i].mode == TileMode::coded ? size(tiles[i]) : 0);
+    return first;
+}
+
+}  // namespace
+
+TileMode choose_shorter(const TileDiff& tile, std::uint64_t coded_bytes) {
+    if (tile.changes->changed() == 0) return TileMode::empty;
+    return coded_bytes >= 2 * tile.base.size() ? TileMode::raw : TileMode::coded;
+}
+
 bool any_in(std::span<const TileMode> modes, TileMode mode) {
     return std::ranges::find(modes, mode) != modes.end();
 }
@@ -41,6 +95,11 @@ Status check_tiles(std::span<const TileBase> tiles) {
             return Error{ErrorCode::corrupt, "a tile's mode and its count of changes disagree"};
     }
     return Done{};
+}
+
+Status refuse_raw_tiles(std::span<const TileBase> tiles, std::string_view codec) {
+    if (!any_in(tiles, TileMode::raw)) return Done{};
+    return Error{ErrorCode::corrupt, fmt::format("{} never sends raw tiles, but one is", codec)};
 }
 
 void append_words(std::span<const std::uint16_t> words, ByteVector& body) {
@@ -93,6 +152,18 @@ Status read_stream(ByteReader& reader, std::span<std::byte> out, std::string_vie
     return read_zstd_frame(frame, out, what);
 }
 
+Status decode_frame(Device& device,
+                    ByteSpan body,
+                    std::span<const TileBase> tiles,
+                    std::span<Changes> changes,
+                    const std::function<Status(ByteReader&)>& read_streams) {
+    REFIT_CHECK(check_tiles(tiles));
+    ByteReader reader(body);
+    REFIT_CHECK(decode_raw_tiles(device, reader, tiles, changes));
+    if (any_in(tiles, TileMode::coded)) REFIT_CHECK(read_streams(reader));
+    return reader.finish("the body of a unit");
+}
+
 Status for_each_tile(Device& device,
                      std::size_t tiles,
                      const std::function<Status(std::size_t)>& task) {
@@ -140,6 +211,57 @@ Status stage_list(Device& device,
         return Error{ErrorCode::corrupt, "a word listed as changed equals its base"};
     device.stage(tile.base, index, mask, out);
     return Done{};
+}
+
+Status stage_list_of_tiles(Device& device,
+                           std::span<const TileBase> tiles,
+                           const TilesList& list,
+                           ValueKind kind,
+                           std::span<Changes> changes) {
+    const auto first = shares(tiles, [](const TileBase& tile) { return tile.changed; });
+    REFIT_ASSERT(list.positions.size() == first.back() && list.values.size() == first.back());
+    return for_each_tile(device, tiles.size(), [&](std::size_t i) -> Status {
+        const TileBase& tile = tiles[i];
+        if (tile.mode != TileMode::coded) return Done{};
+        const auto positions = std::span(list.positions).subspan(first[i], tile.changed);
+        const auto values = std::span(list.values).subspan(first[i], tile.changed);
+        if (kind == ValueKind::mask) return stage_list(device, tile, positions, values, changes[i]);
+        const auto masks = masks_of(tile.base, positions, values);
+        return stage_list(device, tile, positions, masks, changes[i]);
+    });
+}
+
+std::vector<std::uint16_t> dense_masks(std::span<const TileDiff> tiles,
+                                       std::span<const TileMode> modes) {
+    std::vector<std::uint16_t> dense;
+    for (std::size_t t = 0; t < tiles.size(); ++t) {
+        REFIT_ASSERT(modes[t] != TileMode::raw);
+        if (modes[t] == TileMode::empty) continue;
+        const auto base = tiles[t].base;
+        const auto next = tiles[t].next;
+        const std::size_t first = dense.size();
+        dense.resize(first + base.size());
+        for (std::size_t i = 0; i < base.size(); ++i)
+            dense[first + i] = static_cast<std::uint16_t>(base[i] ^ next[i]);
+    }
+    return dense;
+}
+
+Status stage_dense_masks(Device& device,
+                         std::span<const TileBase> tiles,
+                         std::span<const std::uint16_t> masks,
+                         std::span<Changes> changes) {
+    const auto first = shares(tiles, [](const TileBase& tile) { return tile.base.size(); });
+    REFIT_ASSERT(masks.size() == first.back());
+    return for_each_tile(device, tiles.size(), [&](std::size_t i) -> Status {
+        if (tiles[i].mode != TileMode::coded) return Done{};
+        std::vector<std::uint32_t> index;
+        std::vector<std::uint16_t> mask;
+        index.reserve(tiles[i].changed);
+        mask.reserve(tiles[i].changed);
+        collect_masks(masks.subspan(first[i], tiles[i].base.size()), index, mask);
+        return stage_list(device, tiles[i], index, mask, changes[i]);
+    });
 }
 
 }  // namespace refit

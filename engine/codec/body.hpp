@@ -3,6 +3,9 @@
 //
 // Body       the next words of every raw tile, in tile order; then, if any tile is coded, the
 //            codec's own streams. FORMAT.md is normative.
+// Decoding   of a codec that sends changes only: decode_frame() around its streams, then
+//            stage_list_of_tiles() or stage_dense_masks() on what the streams said.
+// Errors     truncated, corrupt. Nothing here trusts a count, a position or a mode.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +36,10 @@ void for_each_change(const TileDiff& tile, Visit visit) {
     }
 }
 
+/// The mode of a tile for a codec that sends changes only. `coded_bytes`: what its streams take
+/// before compression; raw when that is not less than the plain words.
+TileMode choose_shorter(const TileDiff& tile, std::uint64_t coded_bytes);
+
 /// Is any tile in this mode?
 bool any_in(std::span<const TileMode> modes, TileMode mode);
 bool any_in(std::span<const TileBase> tiles, TileMode mode);
@@ -44,6 +51,9 @@ std::uint64_t coded_changes(std::span<const TileBase> tiles);
 /// Are modes and counts possible at all for a codec that sends changes only? Memory is bounded by
 /// the words of the unit from here on.
 Status check_tiles(std::span<const TileBase> tiles);
+
+/// For a codec that never sends raw words.
+Status refuse_raw_tiles(std::span<const TileBase> tiles, std::string_view codec);
 
 void append_words(std::span<const std::uint16_t> words, ByteVector& body);
 void append_raw_tiles(std::span<const TileDiff> tiles,
@@ -59,6 +69,34 @@ Status decode_raw_tiles(Device& device,
 /// u32 length and one zstd frame.
 void append_stream(ByteSpan bytes, int level, ByteVector& body);
 Status read_stream(ByteReader& reader, std::span<std::byte> out, std::string_view what);
+
+/// A stream of exactly `count` values, which the caller has checked against the tiles.
+template <class Value>
+Result<std::vector<Value>> read_values(ByteReader& reader,
+                                       std::uint64_t count,
+                                       std::string_view what) {
+    std::vector<Value> values(static_cast<std::size_t>(count));
+    REFIT_CHECK(read_stream(reader, std::as_writable_bytes(std::span(values)), what));
+    return values;
+}
+
+/// u32 number of values, then their stream.
+template <class Value>
+void append_counted_stream(const std::vector<Value>& values, int level, ByteVector& body) {
+    REFIT_ASSERT(values.size() <= 0xFFFF'FFFFu);
+    const auto count = static_cast<std::uint32_t>(values.size());
+    const auto bytes = std::as_bytes(std::span(&count, 1));
+    body.insert(body.end(), bytes.begin(), bytes.end());
+    append_stream(std::as_bytes(std::span(values)), level, body);
+}
+
+/// Checks modes and counts, stages the raw tiles, lets `read_streams` read what the coded tiles
+/// share (not called when there is none), and refuses bytes left over.
+Status decode_frame(Device& device,
+                    ByteSpan body,
+                    std::span<const TileBase> tiles,
+                    std::span<Changes> changes,
+                    const std::function<Status(ByteReader&)>& read_streams);
 
 /// Runs task(i) for every tile on the device's lanes; yields the error of the lowest tile.
 Status for_each_tile(Device& device,
@@ -78,5 +116,27 @@ Status stage_list(Device& device,
                   std::span<const std::uint32_t> index,
                   std::span<const std::uint16_t> mask,
                   Changes& out);
+
+/// The changes of all coded tiles, tile after tile: what a codec reads from its streams.
+struct TilesList {
+    std::vector<std::uint32_t> positions;  // within the tile, below its size: the codec checks
+    std::vector<std::uint16_t> values;     // as many: XORs, or next words
+};
+enum class ValueKind : std::uint8_t { mask, next };
+
+/// stage_list() for every coded tile, each with its share of the list.
+Status stage_list_of_tiles(Device& device,
+                           std::span<const TileBase> tiles,
+                           const TilesList& list,
+                           ValueKind kind,
+                           std::span<Changes> changes);
+
+/// base XOR next of all words of the coded tiles, tile after tile, and back.
+std::vector<std::uint16_t> dense_masks(std::span<const TileDiff> tiles,
+                                       std::span<const TileMode> modes);
+Status stage_dense_masks(Device& device,
+                         std::span<const TileBase> tiles,
+                         std::span<const std::uint16_t> masks,
+                         std::span<Changes> changes);
 
 }  // namespace refit

@@ -7,6 +7,9 @@ const std::vector<std::unique_ptr<Codec>>& builtin_codecs() {
         std::vector<std::unique_ptr<Codec>> list;
         list.push_back(make_gap_xor_zstd());
         list.push_back(make_xor_zstd());
+        list.push_back(make_planes_zstd());
+        list.push_back(make_coo_zstd());
+        list.push_back(make_bitmask_zstd());
         list.push_back(make_index_value());
         list.push_back(make_full_zstd());
         list.push_back(make_full());

@@ -12,5 +12,8 @@ std::unique_ptr<Codec> make_full_zstd();
 std::unique_ptr<Codec> make_xor_zstd();
 std::unique_ptr<Codec> make_gap_xor_zstd();
 std::unique_ptr<Codec> make_index_value();
+std::unique_ptr<Codec> make_bitmask_zstd();
+std::unique_ptr<Codec> make_planes_zstd();
+std::unique_ptr<Codec> make_coo_zstd();
 
 }  // namespace refit

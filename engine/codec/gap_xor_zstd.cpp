@@ -58,9 +58,7 @@ public:
     }
 
     TileMode choose_mode(const TileDiff& tile) const override {
-        const std::uint64_t changed = tile.changes->changed();
-        if (changed == 0) return TileMode::empty;
-        return 4 * changed >= 2 * tile.base.size() ? TileMode::raw : TileMode::coded;
+        return choose_shorter(tile, 4 * tile.changes->changed());
     }
 
     void encode(std::span<const TileDiff> tiles,
@@ -81,10 +79,7 @@ public:
                 cursor = index + 1;
             });
         }
-        ByteWriter count;
-        count.write(static_cast<std::uint32_t>(gaps.size()));
-        body.insert(body.end(), count.bytes().begin(), count.bytes().end());
-        append_stream(std::as_bytes(std::span(gaps)), kLevel, body);
+        append_counted_stream(gaps, kLevel, body);
         append_stream(std::as_bytes(std::span(masks)), kLevel, body);
     }
 
@@ -92,35 +87,26 @@ public:
                   ByteSpan body,
                   std::span<const TileBase> tiles,
                   std::span<Changes> changes) const override {
-        REFIT_CHECK(check_tiles(tiles));
-        ByteReader reader(body);
-        REFIT_CHECK(decode_raw_tiles(device, reader, tiles, changes));
-        if (!any_in(tiles, TileMode::coded)) return reader.finish("the body of a unit");
+        TilesList list;
+        REFIT_CHECK(decode_frame(device, body, tiles, changes, [&](ByteReader& reader) {
+            return read_streams(reader, tiles, list);
+        }));
+        return stage_list_of_tiles(device, tiles, list, ValueKind::mask, changes);
+    }
 
+private:
+    static Status read_streams(ByteReader& reader,
+                               std::span<const TileBase> tiles,
+                               TilesList& list) {
+        const std::uint64_t changed = coded_changes(tiles);
         const auto count = reader.read<std::uint32_t>();
-        if (count > gaps_max(tiles)) {
-            return Error{ErrorCode::corrupt,
-                         fmt::format("{} gaps for {} changes", count, coded_changes(tiles))};
-        }
-        std::vector<std::uint16_t> gaps(count);
-        std::vector<std::uint16_t> masks(coded_changes(tiles));
-        REFIT_CHECK(read_stream(reader, std::as_writable_bytes(std::span(gaps)), "gaps"));
-        REFIT_CHECK(read_stream(reader, std::as_writable_bytes(std::span(masks)), "XOR words"));
-        REFIT_CHECK(reader.finish("the body of a unit"));
+        if (count > gaps_max(tiles))
+            return Error{ErrorCode::corrupt, fmt::format("{} gaps for {} changes", count, changed)};
+        REFIT_TRY(gaps, read_values<std::uint16_t>(reader, count, "gaps"));
+        REFIT_TRY(masks, read_values<std::uint16_t>(reader, changed, "XOR words"));
         REFIT_TRY(positions, read_positions(gaps, tiles));
-
-        std::vector<std::size_t> first(tiles.size());
-        std::size_t total = 0;
-        for (std::size_t i = 0; i < tiles.size(); ++i) {
-            first[i] = total;
-            if (tiles[i].mode == TileMode::coded) total += tiles[i].changed;
-        }
-        return for_each_tile(device, tiles.size(), [&](std::size_t i) -> Status {
-            if (tiles[i].mode != TileMode::coded) return Done{};
-            const std::size_t length = tiles[i].changed;
-            return stage_list(device, tiles[i], std::span(positions).subspan(first[i], length),
-                              std::span(masks).subspan(first[i], length), changes[i]);
-        });
+        list = TilesList{std::move(positions), std::move(masks)};
+        return Done{};
     }
 };
 

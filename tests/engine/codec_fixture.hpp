@@ -160,9 +160,8 @@ inline Status decode_payload(Device& device,
 
 /// What `apply` does, in memory: every check, then the next words.
 inline Result<WordVector> decode_rfd(Device& device,
-                                     const std::filesystem::path& path,
+                                     const RfdReader& file,
                                      const WordVector& base) {
-    REFIT_TRY(file, RfdReader::open(path));
     const OpenRecord& open = file.manifest().open;
     if (file.catalog().words().count != base.size())
         return Error{ErrorCode::wrong_base, "the catalog has another size"};
@@ -184,6 +183,13 @@ inline Result<WordVector> decode_rfd(Device& device,
     if (file.manifest().seal.next_version != version_of(device, file.catalog(), next))
         return Error{ErrorCode::mismatch, "the result is another version"};
     return next;
+}
+
+inline Result<WordVector> decode_rfd(Device& device,
+                                     const std::filesystem::path& path,
+                                     const WordVector& base) {
+    REFIT_TRY(file, RfdReader::open(path));
+    return decode_rfd(device, file, base);
 }
 
 /// A file that lives as long as the test.

@@ -134,11 +134,15 @@ std::string example_line(std::string_view label, ByteSpan bytes) {
     return line + "\n";
 }
 
+Sample example_sample() {
+    return {test::make_catalog({{"w", WordType::bf16, {8}}}),
+            {0x0000, 0x3F80, 0xBF80, 0x7FC1, 0x4000, 0x0001, 0x8000, 0xFF80},
+            {0x0000, 0x3F81, 0xBF80, 0x7FC1, 0x4000, 0x0001, 0x0000, 0xFF80}};
+}
+
 TEST(Golden, WorkedExampleOfTheFormatHolds) {
     const auto device = make_cpu_device(1);
-    const Sample sample{test::make_catalog({{"w", WordType::bf16, {8}}}),
-                        {0x0000, 0x3F80, 0xBF80, 0x7FC1, 0x4000, 0x0001, 0x8000, 0xFF80},
-                        {0x0000, 0x3F81, 0xBF80, 0x7FC1, 0x4000, 0x0001, 0x0000, 0xFF80}};
+    const Sample sample = example_sample();
     const Grid grid(sample.catalog);
     const MemoryWeights base(sample.catalog, sample.base);
     const MemoryWeights next(sample.catalog, sample.next);
@@ -154,6 +158,48 @@ TEST(Golden, WorkedExampleOfTheFormatHolds) {
           example_line("grid id", std::as_bytes(std::span(grid.id().bytes))),
           example_line("version id of next", std::as_bytes(std::span(version.bytes)))}) {
         EXPECT_NE(as_text(page).find(line), std::string::npos) << line;
+    }
+}
+
+/// The streams of a codec in the worked example: name on the page, bytes when unpacked.
+struct ExampleStreams {
+    const char* codec;
+    bool counted;  // a u32 number of values stands before the first stream
+    std::vector<std::pair<const char*, std::size_t>> streams;
+};
+
+TEST(Golden, StreamsOfTheWorkedExampleHold) {
+    const auto device = make_cpu_device(1);
+    const Sample sample = example_sample();
+    Changes changes;
+    device->diff(sample.base, sample.next, changes);
+    const TileDiff tile{sample.base, sample.next, &changes};
+    const ByteVector page = read_file(kSource / "engine" / "codec" / "FORMAT.md");
+    const ExampleStreams examples[] = {
+        {"gap-xor-zstd", true, {{"gaps, gap-xor-zstd", 4}, {"XOR words, gap-xor-zstd", 4}}},
+        {"xor-zstd", false, {{"XOR words, xor-zstd", 16}}},
+        {"planes-zstd", false, {{"planes, planes-zstd", 16}}},
+        {"coo-zstd",
+         true,
+         {{"row steps, coo-zstd", 2}, {"columns, coo-zstd", 4}, {"next words, coo-zstd", 4}}},
+        {"bitmask-zstd", false, {{"bits, bitmask-zstd", 1}, {"next words, coo-zstd", 4}}}};
+    for (const ExampleStreams& example : examples) {
+        SCOPED_TRACE(example.codec);
+        const Codec& codec = *find_codec(example.codec).value();
+        const TileMode mode = codec.choose_mode(tile);
+        ASSERT_EQ(mode, TileMode::coded);
+        ByteVector body;
+        codec.encode(std::span(&tile, 1), std::span(&mode, 1), body);
+        ByteReader reader(body);
+        const auto count = example.counted ? reader.read<std::uint32_t>() : 2;
+        EXPECT_EQ(count, 2u);
+        for (const auto& [label, size] : example.streams) {
+            ByteVector stream(size);
+            ASSERT_TRUE(read_zstd_frame(reader.take_block(100), stream, label).has_value());
+            const std::string line = example_line(label, stream);
+            EXPECT_NE(as_text(page).find(line), std::string::npos) << line;
+        }
+        EXPECT_TRUE(reader.finish("the body").has_value());
     }
 }
 

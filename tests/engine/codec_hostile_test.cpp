@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <optional>
 
 #include "engine/codec/body.hpp"
 #include "engine/codec/zstd_frame.hpp"
@@ -31,27 +33,28 @@ void expect_refused(const Status& status, ErrorCode code, std::string_view part)
     EXPECT_NE(status.error().what.find(part), std::string::npos) << status.error().what;
 }
 
-ByteVector gap_body(const WordVector& gaps, const WordVector& masks) {
-    ByteVector body;
-    ByteWriter count;
-    count.write(static_cast<std::uint32_t>(gaps.size()));
-    body = std::move(count).take();
-    append_stream(bytes_of(gaps), 3, body);
-    append_stream(bytes_of(masks), 3, body);
+/// A u32 number of values, when it is given, and streams.
+ByteVector body_of(std::optional<std::size_t> count, std::initializer_list<ByteSpan> streams) {
+    ByteWriter writer;
+    if (count.has_value()) writer.write(static_cast<std::uint32_t>(*count));
+    ByteVector body = std::move(writer).take();
+    for (const ByteSpan stream : streams) append_stream(stream, 3, body);
     return body;
 }
+
+ByteVector gap_body(const WordVector& gaps, const WordVector& masks) {
+    return body_of(gaps.size(), {bytes_of(gaps), bytes_of(masks)});
+}
+
+using Octets = std::vector<std::uint8_t>;
+
+ByteSpan bytes_of(const Octets& octets) { return std::as_bytes(std::span(octets)); }
 
 ByteVector index_body(const std::vector<std::uint32_t>& index, const WordVector& words) {
     ByteWriter writer;
     for (const std::uint32_t position : index) writer.write(position);
     for (const std::uint16_t word : words) writer.write(word);
     return std::move(writer).take();
-}
-
-ByteVector xor_body(const WordVector& dense) {
-    ByteVector body;
-    append_stream(bytes_of(dense), 1, body);
-    return body;
 }
 
 TEST(ZstdFrame, GivesBackExactlyTheKnownSize) {
@@ -105,7 +108,8 @@ TEST(ZstdFrame, RefusesWindowsOver128MiBDictionariesAndSkippableFrames) {
 
 TEST(Codec, RefusesCountsAndModesThatCannotBe) {
     const WordVector base(10, 5);
-    for (const char* codec : {"gap-xor-zstd", "xor-zstd", "index-value"}) {
+    for (const char* codec :
+         {"gap-xor-zstd", "xor-zstd", "planes-zstd", "coo-zstd", "bitmask-zstd", "index-value"}) {
         SCOPED_TRACE(codec);
         expect_refused(decode_one(codec, base, TileMode::coded, 11, {}), ErrorCode::corrupt,
                        "claims 11 changes");
@@ -113,11 +117,24 @@ TEST(Codec, RefusesCountsAndModesThatCannotBe) {
                        "disagree");
         expect_refused(decode_one(codec, base, TileMode::coded, 0, {}), ErrorCode::corrupt,
                        "disagree");
+        expect_refused(decode_one(codec, base, TileMode::empty, 0, bytes_of(base)),
+                       ErrorCode::corrupt, "20 bytes too many");
+        expect_refused(decode_one(codec, base, TileMode::coded, 1, {}), ErrorCode::truncated,
+                       "cut short");
+    }
+    for (const char* codec : {"gap-xor-zstd", "coo-zstd", "bitmask-zstd", "index-value"}) {
+        SCOPED_TRACE(codec);
+        WordVector next = base;
+        next[3] = 6;
+        EXPECT_TRUE(decode_one(codec, base, TileMode::raw, 1, bytes_of(next)).has_value());
         expect_refused(decode_one(codec, base, TileMode::raw, 1, {}), ErrorCode::truncated, "raw");
         expect_refused(decode_one(codec, base, TileMode::raw, 1, bytes_of(base)),
                        ErrorCode::corrupt, "0 changes where 1");
-        expect_refused(decode_one(codec, base, TileMode::empty, 0, bytes_of(base)),
-                       ErrorCode::corrupt, "20 bytes too many");
+    }
+    for (const char* codec : {"xor-zstd", "planes-zstd"}) {
+        const WordVector next(10, 6);
+        expect_refused(decode_one(codec, base, TileMode::raw, 10, bytes_of(next)),
+                       ErrorCode::corrupt, "never sends raw tiles");
     }
     expect_refused(decode_one("full", base, TileMode::coded, 1, {}), ErrorCode::corrupt, "raw");
     expect_refused(decode_one("full", base, TileMode::empty, 0, {}), ErrorCode::corrupt, "raw");
@@ -163,12 +180,118 @@ TEST(IndexValue, RefusesListsThatDoNotAscendOrSayNothing) {
 TEST(XorZstd, RefusesAnotherCountOrSizeThanAnnounced) {
     const WordVector base(6, 5);
     const auto decode = [&](const WordVector& dense) {
-        return decode_one("xor-zstd", base, TileMode::coded, 2, xor_body(dense));
+        return decode_one("xor-zstd", base, TileMode::coded, 2, body_of({}, {bytes_of(dense)}));
     };
     EXPECT_TRUE(decode({0, 1, 0, 0, 0, 1}).has_value());
     expect_refused(decode({0, 1, 0, 0, 0, 0}), ErrorCode::corrupt, "1 changes of 2");
     expect_refused(decode({0, 1, 1, 0, 0, 1}), ErrorCode::corrupt, "3 changes of 2");
     expect_refused(decode({0, 1, 1, 0, 0}), ErrorCode::corrupt, "holds 10 bytes where 12");
+}
+
+TEST(PlanesZstd, RefusesAnotherCountOrSizeThanAnnounced) {
+    const WordVector base(3, 5);
+    const auto decode = [&](const Octets& planes) {
+        return decode_one("planes-zstd", base, TileMode::coded, 2, body_of({}, {bytes_of(planes)}));
+    };
+    EXPECT_TRUE(decode({0, 1, 0, 0, 0, 1}).has_value());
+    EXPECT_TRUE(decode({0, 1, 1, 0, 0, 1}).has_value());
+    expect_refused(decode({0, 1, 0, 0, 1, 0}), ErrorCode::corrupt, "1 changes of 2");
+    expect_refused(decode({0, 1, 1, 1, 0, 0}), ErrorCode::corrupt, "3 changes of 2");
+    expect_refused(decode({0, 1, 1, 0, 0}), ErrorCode::corrupt, "holds 5 bytes where 6");
+}
+
+TEST(CooZstd, RefusesListsThatLeaveTheTileOrSayNothing) {
+    const WordVector base(4100, 5);
+    const auto decode = [&](const Octets& steps, const WordVector& columns,
+                            const WordVector& words) {
+        return decode_one(
+            "coo-zstd", base, TileMode::coded, 2,
+            body_of(steps.size(), {bytes_of(steps), bytes_of(columns), bytes_of(words)}));
+    };
+    EXPECT_TRUE(decode({0, 1}, {4095, 3}, {1, 1}).has_value());
+    EXPECT_TRUE(decode({0, 0}, {0, 4095}, {1, 1}).has_value());
+    expect_refused(decode({0, 1}, {4095, 4}, {1, 1}), ErrorCode::corrupt, "position 4100");
+    expect_refused(decode({0, 2}, {0, 0}, {1, 1}), ErrorCode::corrupt, "position 8192");
+    expect_refused(decode({0, 254}, {0, 0}, {1, 1}), ErrorCode::corrupt, "position 1040384");
+    expect_refused(decode({0, 0}, {1, 4095}, {1, 1}), ErrorCode::corrupt, "column 4096");
+    expect_refused(decode({0, 0}, {1, 0xFFFF}, {1, 1}), ErrorCode::corrupt, "column 65536");
+    expect_refused(decode({0, 0}, {1, 0}, {1, 1}), ErrorCode::corrupt, "do not ascend");
+    expect_refused(decode({0, 1}, {4, 3}, {1, 5}), ErrorCode::corrupt, "equals its base");
+    expect_refused(decode({0}, {4, 3}, {1, 1}), ErrorCode::corrupt, "end too early");
+    expect_refused(decode({0, 0xFF}, {4, 3}, {1, 1}), ErrorCode::corrupt, "end too early");
+    expect_refused(decode({0, 1, 0}, {4, 3}, {1, 1}), ErrorCode::corrupt, "3 row steps for 2");
+    expect_refused(decode({0, 1}, {4}, {1, 1}), ErrorCode::corrupt, "holds 2 bytes where 4");
+    expect_refused(decode({0, 1}, {4, 3}, {1, 1, 1}), ErrorCode::corrupt, "6 bytes where 4");
+    const WordVector wide(256 * 4096, 5);
+    const auto decode_wide = [&](const Octets& steps) {
+        const WordVector column{9};
+        const WordVector word{1};
+        return decode_one(
+            "coo-zstd", wide, TileMode::coded, 1,
+            body_of(steps.size(), {bytes_of(steps), bytes_of(column), bytes_of(word)}));
+    };
+    EXPECT_TRUE(decode_wide({0xFF, 0}).has_value());
+    expect_refused(decode_wide({0xFF, 1}), ErrorCode::corrupt, "position 1048585");
+    expect_refused(decode_wide({3, 0xFF}), ErrorCode::corrupt, "1 row steps are left over");
+}
+
+TEST(BitmaskZstd, RefusesBitsThatLeaveTheTileOrSayNothing) {
+    const WordVector base(10, 5);
+    const auto decode = [&](const Octets& bits, const WordVector& words) {
+        return decode_one("bitmask-zstd", base, TileMode::coded, 2,
+                          body_of({}, {bytes_of(bits), bytes_of(words)}));
+    };
+    EXPECT_TRUE(decode({1, 2}, {1, 2}).has_value());
+    expect_refused(decode({1, 4}, {1, 2}), ErrorCode::corrupt, "bit 10 is set");
+    expect_refused(decode({1, 0x80}, {1, 2}), ErrorCode::corrupt, "bit 15 is set");
+    expect_refused(decode({1, 3}, {1, 2}), ErrorCode::corrupt, "3 changes of 2");
+    expect_refused(decode({1, 0}, {1, 2}), ErrorCode::corrupt, "1 changes of 2");
+    expect_refused(decode({1, 2}, {1, 5}), ErrorCode::corrupt, "equals its base");
+    expect_refused(decode({3}, {1, 2}), ErrorCode::corrupt, "holds 1 bytes where 2");
+    expect_refused(decode({1, 2, 0}, {1, 2}), ErrorCode::corrupt, "holds 3 bytes where 2");
+    expect_refused(decode({1, 2}, {1}), ErrorCode::corrupt, "holds 2 bytes where 4");
+}
+
+/// Two coded tiles share the streams: what one has too much must not make up for the other.
+TEST(Codec, RefusesChangesCountedInTheNeighbourTile) {
+    const auto device = make_cpu_device(1);
+    const WordVector base(10, 5);
+    const TileBase tiles[] = {{base, TileMode::coded, 1}, {base, TileMode::coded, 2}};
+    const auto decode = [&](std::string_view codec, const ByteVector& body) {
+        std::vector<Changes> changes(2);
+        return find_codec(codec).value()->decode(*device, body, tiles, changes);
+    };
+    const WordVector words{1, 2, 3};
+    const auto bits = [&](const Octets& mask) {
+        return decode("bitmask-zstd", body_of({}, {bytes_of(mask), bytes_of(words)}));
+    };
+    EXPECT_TRUE(bits({1, 0, 1, 1}).has_value());
+    expect_refused(bits({1, 1, 1, 0}), ErrorCode::corrupt, "2 changes of 1");
+    const auto dense = [&](WordVector masks) {
+        masks.resize(20);
+        return decode("xor-zstd", body_of({}, {bytes_of(masks)}));
+    };
+    EXPECT_TRUE(dense({0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1}).has_value());
+    expect_refused(dense({0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1}), ErrorCode::corrupt, "2 changes of 1");
+}
+
+TEST(Codec, RefusesBytesBehindTheLastStream) {
+    const auto device = make_cpu_device(1);
+    const WordVector base(100, 5);
+    WordVector next = base;
+    next[40] = 6;
+    Changes changes;
+    device->diff(base, next, changes);
+    const TileDiff tile{base, next, &changes};
+    for (const auto& codec : builtin_codecs()) {
+        const TileMode mode = codec->choose_mode(tile);
+        ByteVector body;
+        codec->encode(std::span(&tile, 1), std::span(&mode, 1), body);
+        ASSERT_TRUE(decode_one(codec->name(), base, mode, 1, body).has_value());
+        body.push_back(std::byte{0});
+        expect_refused(decode_one(codec->name(), base, mode, 1, body), ErrorCode::corrupt,
+                       "1 bytes too many");
+    }
 }
 
 /// A staged list that Device::overwrite may follow: inside the tile, ascending, consistent.

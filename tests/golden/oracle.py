@@ -2,84 +2,30 @@
 """A second decoder of .rfd files, written from engine/codec/FORMAT.md alone.
 
     oracle.py DELTA.rfd BASE.bin NEXT.bin   decodes one file (canonical words, raw)
-    oracle.py --check FOLDER                every FOLDER/*.rfd against base.bin and next.bin
+    oracle.py --check FOLDER                every FOLDER/*.rfd against base.bin and next.bin, and
+                                            FOLDER/checkpoint: whole files, opaque items included
     oracle.py --example                     prints the worked example of FORMAT.md
 
 Exit code 77 from --check: nothing here can read zstd frames.
 """
 import hashlib
+import json
 import pathlib
-import shutil
 import struct
-import subprocess
 import sys
+
+sys.dont_write_bytecode = True  # the folder holds golden files and nothing else
+from oracle_codecs import (CODECS, CODED, Reader, apply_list, bytes_of,  # noqa: E402
+                           can_unzstd, decode_body, require, unzstd, words_of)
 
 M64 = (1 << 64) - 1
 TILE_WORDS, SHARE_BELOW = 1 << 19, 1 << 16
 ROW, COLUMN = 0x526F7700, 0x436F6C00
-EMPTY, RAW, CODED = 0, 1, 2
-CODECS = ("full", "full-zstd", "xor-zstd", "gap-xor-zstd", "index-value")
+OPAQUE_TILE_BYTES = 786432
 
 
 def sha(data):
     return hashlib.sha256(data).digest()
-
-
-def require(condition, what):
-    if not condition:
-        raise ValueError(what)
-
-
-class Reader:
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def take(self, size):
-        require(self.at + size <= len(self.data), "cut short")
-        self.at += size
-        return self.data[self.at - size:self.at]
-
-    def ints(self, layout):
-        layout = struct.Struct("<" + layout)
-        return layout.unpack(self.take(layout.size))
-
-    def int(self, layout):
-        return self.ints(layout)[0]
-
-    def block(self):
-        return self.take(self.int("I"))
-
-    def finish(self):
-        require(self.at == len(self.data), "bytes left over")
-
-
-def unzstd(frame, size):
-    if not can_unzstd():
-        raise RuntimeError("no zstd")
-    try:
-        import zstandard
-        data = zstandard.ZstdDecompressor().decompress(frame, max_output_size=size)
-    except ImportError:
-        data = subprocess.run(["zstd", "-dcq"], input=frame, stdout=subprocess.PIPE,
-                              check=True).stdout
-    require(len(data) == size, "a frame of another size")
-    return data
-
-
-def can_unzstd():
-    try:
-        import zstandard  # noqa: F401
-        return True
-    except ImportError:
-        return shutil.which("zstd") is not None
-
-
-def words_of(data):
-    return list(struct.unpack("<%dH" % (len(data) // 2), data))
-
-
-def bytes_of(words):
-    return struct.pack("<%dH" % len(words), *words)
 
 
 # --- 1. catalog, grid, units -------------------------------------------------------------------
@@ -194,72 +140,6 @@ def version_id(catalog, salt, digests):
 
 # --- 3. unit -------------------------------------------------------------------------------------
 
-def apply_list(base, positions, values):
-    words, least = list(base), 0
-    for position, value in zip(positions, values):
-        require(least <= position < len(words), "positions")
-        require(words[position] != value, "a change that changes nothing")
-        words[position] = value
-        least = position + 1
-    return words
-
-
-def read_gaps(gaps, counts):
-    positions, at = [], 0
-    for count in counts:
-        mine, cursor = [], 0
-        while len(mine) < count:
-            require(at < len(gaps), "gaps end too early")
-            cursor += gaps[at]
-            if gaps[at] != 0xFFFF:
-                mine.append(cursor)
-                cursor += 1
-            at += 1
-        positions.append(mine)
-    require(at == len(gaps), "gaps left over")
-    return positions
-
-
-def decode_body(codec, body, tiles):
-    """tiles: (mode, changed, base words); returns the next words of every tile."""
-    reader = Reader(body)
-    result = [words_of(reader.take(2 * len(base))) if mode == RAW else list(base)
-              for mode, _, base in tiles]
-    coded = [i for i, tile in enumerate(tiles) if tile[0] == CODED]
-    words = sum(len(tiles[i][2]) for i in coded)
-    counts = [tiles[i][1] for i in coded]
-    if codec == "full":
-        require(all(mode == RAW for mode, _, _ in tiles), "full: mode")
-    elif codec == "full-zstd":
-        require(len(coded) == len(tiles), "full-zstd: mode")
-    else:
-        require(all((mode == EMPTY) == (c == 0) for mode, c, _ in tiles), "mode and count")
-    if coded and codec in ("full-zstd", "xor-zstd"):
-        stream = words_of(unzstd(reader.block(), 2 * words))
-        for i in coded:
-            mine, stream = stream[:len(tiles[i][2])], stream[len(tiles[i][2]):]
-            if codec == "xor-zstd":
-                mine = [mask ^ word for mask, word in zip(mine, tiles[i][2])]
-            result[i] = mine
-    elif coded and codec == "gap-xor-zstd":
-        count = reader.int("I")
-        gaps = words_of(unzstd(reader.block(), 2 * count))
-        masks = words_of(unzstd(reader.block(), 2 * sum(counts)))
-        for i, positions in zip(coded, read_gaps(gaps, counts)):
-            base = tiles[i][2]
-            mine, masks = masks[:len(positions)], masks[len(positions):]
-            require(all(p < len(base) for p in positions), "positions")
-            result[i] = apply_list(base, positions, [base[p] ^ m for p, m in zip(positions, mine)])
-    elif coded and codec == "index-value":
-        for i, count in zip(coded, counts):
-            positions = reader.ints("%dI" % count)
-            result[i] = apply_list(tiles[i][2], positions, reader.ints("%dH" % count))
-    else:
-        require(not coded and codec in CODECS, "codec " + codec)
-    reader.finish()
-    return result
-
-
 def decode_unit(reader, delta, unit, base):
     """Next words per tile, and the digests they are checked against."""
     first, count = reader.ints("II")
@@ -297,9 +177,12 @@ class Delta:
         attached = kinds.count(5)
         require(kinds == b"\1\2" + b"\3\4" * parts + b"\5" * attached + b"\6", "order of records")
         self.read_open(records[0][1], records[1][1])
-        self.read_parts(records[2:2 + 2 * parts])
         block = records[-2][1] if attached else None
         self.attachments = read_attachments(block) if attached else {}
+        self.opaque = read_opaque_table(self.attachments.get("opaque"))
+        self.units += [OpaqueTile(item, tile) for item, what in enumerate(self.opaque)
+                       for tile in range(-(-what.size // OPAQUE_TILE_BYTES))]
+        self.read_parts(records[2:2 + 2 * parts])
         self.read_seal(records[-1][1], sha(block) if attached else bytes(32))
 
     def read_open(self, catalog, record):
@@ -352,12 +235,17 @@ class Delta:
         require(reader.take(32) == attachments, "attachments")
         reader.finish()
 
-    def decode(self, base):
+    def decode(self, base, opaque_base=None):
+        """Next words; the next bytes of opaque items go to their `next`."""
         require(len(base) == sum(t.words for t in self.tensors), "words of the base")
         result, digests = list(base), []
         for payload, units in self.payloads:
             reader = Reader(payload)
             for unit in units:
+                if isinstance(unit, OpaqueTile):
+                    item = self.opaque[unit.item]
+                    item.next += decode_opaque(reader, unit, item, (opaque_base or {}).get(item.name))
+                    continue
                 decoded, unit_digests = decode_unit(reader, self, unit, base)
                 digests += unit_digests
                 for i, words in zip(unit, decoded):
@@ -366,6 +254,8 @@ class Delta:
                         result[at:at + count], words = words[:count], words[count:]
             reader.finish()
         require(version_id(self.catalog, self.salt, digests) == self.next_version, "version id")
+        for item in self.opaque:
+            require(sha(item.next) == item.hash, "hash of an opaque item")
         require(sum(a != b for a, b in zip(base, result)) == self.changed, "changed words")
         return result
 
@@ -380,6 +270,74 @@ def read_attachments(block):
         found[name] = unzstd(stored, size) if method else stored
     reader.finish()
     return found
+
+
+class OpaqueItem:
+    def __init__(self, reader):
+        self.kind, self.has_base = reader.ints("BB")
+        self.name = reader.block()
+        self.size, self.changed, self.payload_bytes = reader.ints("QQQ")
+        self.hash = reader.take(32)
+        self.next = b""
+
+
+class OpaqueTile:
+    def __init__(self, item, tile):
+        self.item, self.tile = item, tile
+
+
+def read_opaque_table(data):
+    if data is None:
+        return []
+    reader = Reader(data)
+    require(reader.block() == b"refit.opaque/1", "table of opaque items")
+    items = [OpaqueItem(reader) for _ in range(reader.int("I"))]
+    reader.finish()
+    keys = [(item.kind, item.name) for item in items]
+    require(keys == sorted(set(keys)), "order of opaque items")
+    return items
+
+
+def decode_opaque(reader, unit, item, base):
+    require(reader.ints("II") == (unit.item, unit.tile), "another opaque unit")
+    mode = reader.int("B")
+    body = reader.block()
+    first = unit.tile * OPAQUE_TILE_BYTES
+    size = min(OPAQUE_TILE_BYTES, item.size - first)
+    require(mode in (0, 1, 2), "mode of an opaque unit")
+    if mode == 0:
+        require(item.has_base and base is not None and not body, "empty opaque unit")
+        return base[first:first + size]
+    following = unzstd(body, size) if mode == 2 else body
+    require(len(following) == size, "length of an opaque unit")
+    return following
+
+
+# --- whole checkpoints ---------------------------------------------------------------------------
+
+def read_safetensors(data):
+    """Header bytes, and the bytes of each tensor by name."""
+    header = 8 + int.from_bytes(data[:8], "little")
+    entries = json.loads(data[8:header])
+    entries.pop("__metadata__", None)
+    spans = {name.encode(): entry["data_offsets"] for name, entry in entries.items()}
+    return data[:header], {name: data[header + a:header + b] for name, (a, b) in spans.items()}
+
+
+def decode_checkpoint(delta, base):
+    """The one file of the next checkpoint."""
+    _, tensors = read_safetensors(base)
+    words = delta.decode(words_of(b"".join(tensors[t.name] for t in delta.tensors)), tensors)
+    parts = {item.name: item.next for item in delta.opaque}
+    for t in delta.tensors:
+        parts[t.name] = bytes_of(words[t.first:t.first + t.words])
+    headers = [data for name, data in delta.attachments.items() if name.startswith("file/")]
+    require(len(headers) == 1 and "directory" not in delta.attachments, "one file")
+    offsets = json.loads(headers[0][8:])
+    offsets.pop("__metadata__", None)
+    order = sorted(offsets, key=lambda name: offsets[name]["data_offsets"])
+    require(sorted(name.encode() for name in order) == sorted(parts), "tensors of the header")
+    return headers[0] + b"".join(parts[name.encode()] for name in order)
 
 
 # --- 6. commands ---------------------------------------------------------------------------------
@@ -409,7 +367,13 @@ def print_example():
     show("unit, index-value", unit)
     show("gaps, gap-xor-zstd", bytes_of([1, 4]))
     show("XOR words, gap-xor-zstd", bytes_of([0x0001, 0x8000]))
-    show("XOR words, xor-zstd", bytes_of([a ^ b for a, b in zip(base, following)]))
+    masks = bytes_of([a ^ b for a, b in zip(base, following)])
+    show("XOR words, xor-zstd", masks)
+    show("planes, planes-zstd", masks[::2] + masks[1::2])
+    show("row steps, coo-zstd", bytes([0, 0]))
+    show("columns, coo-zstd", bytes_of([1, 6 - 1]))
+    show("next words, coo-zstd", bytes_of([0x3F81, 0x0000]))
+    show("bits, bitmask-zstd", bytes([1 << 1 | 1 << 6]))
 
 
 def check(folder):
@@ -429,7 +393,16 @@ def check(folder):
         print("%s: %s" % (file.name, "exact" if result == following else "differs"))
         if result != following:
             return 1
-    return 0
+    return check_checkpoint(folder / "checkpoint")
+
+
+def check_checkpoint(folder):
+    delta = Delta((folder / "delta.rfd").read_bytes())
+    require(len(delta.opaque) > 1, "opaque items")
+    result = decode_checkpoint(delta, (folder / "base.safetensors").read_bytes())
+    exact = result == (folder / "next.safetensors").read_bytes()
+    print("checkpoint: %s" % ("exact" if exact else "differs"))
+    return 0 if exact else 1
 
 
 def main(arguments):
