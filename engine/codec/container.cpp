@@ -22,7 +22,9 @@ Result<ByteVector> read_record(RecordFile& file, RecordType type, std::string_vi
 
 /// Does the log cover the catalog's grid? Asked before the grid is built: a unit's header takes
 /// bytes for every tile, so a payload bounds how many tiles an honest catalog can have.
-Status check_coverage(const Catalog& catalog, const Manifest& manifest) {
+Status check_coverage(const Catalog& catalog,
+                      const Manifest& manifest,
+                      const std::vector<OpaqueItem>& opaque) {
     const std::uint64_t tiles_min = catalog.words().count / kTileWordsMax;
     if (tiles_min > manifest.seal.payload_bytes / kTileHeadBytes) {
         return corrupt(fmt::format("has {} payload bytes for {} words", manifest.seal.payload_bytes,
@@ -32,7 +34,8 @@ Status check_coverage(const Catalog& catalog, const Manifest& manifest) {
     const Grid grid(catalog);
     if (manifest.open.grid != grid.id())
         return corrupt("was made with a grid this program does not compute");
-    const std::uint64_t units = make_units(grid, manifest.open.unit_words).size();
+    const std::uint64_t units =
+        make_units(grid, manifest.open.unit_words).size() + opaque_tiles(opaque);
     if (manifest.seal.units != units)
         return corrupt(fmt::format("holds {} units of {}", manifest.seal.units, units));
     if (manifest.seal.changed_words > catalog.words().count) {
@@ -40,6 +43,16 @@ Status check_coverage(const Catalog& catalog, const Manifest& manifest) {
                                    catalog.words().count));
     }
     return Done{};
+}
+
+/// A whole record: type, length, bytes, hash.
+ByteVector framed(std::uint8_t type, ByteSpan bytes) {
+    ByteWriter writer;
+    writer.write(type);
+    writer.write(std::uint64_t{bytes.size()});
+    writer.append(bytes);
+    writer.write(record_hash(type, bytes));
+    return std::move(writer).take();
 }
 
 }  // namespace
@@ -50,24 +63,46 @@ RfdWriter::RfdWriter(ByteSink sink, const Catalog& catalog, const OpenRecord& op
     ByteWriter preamble;
     preamble.append(as_byte_span(kRfdMagic));
     preamble.write(kRfdVersion);
-    sink_(preamble.bytes());
+    put(preamble.bytes());
     record(static_cast<std::uint8_t>(RecordType::catalog), catalog.serialize());
-    record(static_cast<std::uint8_t>(RecordType::open), open.serialize());
+    open_at_ = record(static_cast<std::uint8_t>(RecordType::open), open.serialize());
 }
 
-void RfdWriter::record(std::uint8_t type, ByteSpan bytes) {
+void RfdWriter::put(ByteSpan bytes) {
+    sink_(bytes);
+    written_ += bytes.size();
+}
+
+std::uint64_t RfdWriter::record(std::uint8_t type, ByteSpan bytes) {
+    const std::uint64_t at = written_;
     ByteWriter head;
     head.write(type);
     head.write(std::uint64_t{bytes.size()});
-    sink_(head.bytes());
-    sink_(bytes);
+    put(head.bytes());
+    put(bytes);
     const std::uint64_t hash = record_hash(type, bytes);
-    sink_(std::as_bytes(std::span(&hash, 1)));
+    put(std::as_bytes(std::span(&hash, 1)));
+    return at;
 }
 
 void RfdWriter::write(const Part& part) {
-    record(static_cast<std::uint8_t>(RecordType::part), part.record.serialize());
+    parts_at_.push_back(
+        record(static_cast<std::uint8_t>(RecordType::part), part.record.serialize()));
     record(static_cast<std::uint8_t>(RecordType::payload), part.payload);
+}
+
+void RfdWriter::set_base(const OpenRecord& open,
+                         std::vector<PartRecord>& parts,
+                         const BytePatch& patch) {
+    REFIT_ASSERT(parts.size() == parts_at_.size());
+    open_ = open;
+    ByteVector record = open.serialize();
+    patch(open_at_, framed(static_cast<std::uint8_t>(RecordType::open), record));
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        parts[i].previous = sha256(record);
+        record = parts[i].serialize();
+        patch(parts_at_[i], framed(static_cast<std::uint8_t>(RecordType::part), record));
+    }
 }
 
 SealRecord RfdWriter::finish(const std::vector<Attachment>& attachments,
@@ -86,16 +121,24 @@ SealRecord RfdWriter::finish(const std::vector<Attachment>& attachments,
 }
 
 Result<RfdReader> RfdReader::open(const std::filesystem::path& path) {
+    REFIT_TRY(source, open_record_source(path));
     RfdReader reader;
-    reader.path_ = path;
+    reader.name_ = path.string();
+    reader.source_ = std::move(source);
     Status status = reader.read_all();
-    if (!status.has_value()) return in_file(std::move(status).error(), path.string());
+    if (!status.has_value()) return in_file(std::move(status).error(), reader.name_);
+    return reader;
+}
+
+Result<RfdReader> RfdReader::parse(ByteVector bytes) {
+    RfdReader reader;
+    reader.source_ = std::make_shared<MemorySource>(std::move(bytes));
+    REFIT_CHECK(reader.read_all());
     return reader;
 }
 
 Status RfdReader::read_all() {
-    REFIT_TRY(file, RecordFile::open(path_));
-    file_bytes_ = Bytes{file.file_bytes()};
+    RecordFile file(*source_);
     REFIT_CHECK(file.read_preamble());
     REFIT_TRY(catalog_bytes, read_record(file, RecordType::catalog, "catalog"));
     REFIT_TRY(catalog, Catalog::parse(catalog_bytes));
@@ -111,16 +154,9 @@ Status RfdReader::read_all() {
         head = next;
     }
     Hash256 attached;
-    if (head.type == RecordType::attachments) {
-        REFIT_TRY(block, file.read_body(head));
-        attached = sha256(block);
-        REFIT_TRY(attachments, parse_attachments(block));
-        attachments_ = std::move(attachments);
-        REFIT_TRY(next, file.read_head());
-        head = next;
-    }
-    if (head.type != RecordType::seal) return corrupt("has no seal where one is due");
-    REFIT_TRY(seal_bytes, file.read_body(head));
+    REFIT_TRY(last, read_attachments(file, head, attached));
+    if (last.type != RecordType::seal) return corrupt("has no seal where one is due");
+    REFIT_TRY(seal_bytes, file.read_body(last));
     REFIT_TRY(seal, SealRecord::parse(seal_bytes));
     REFIT_CHECK(check_seal(manifest_.open, manifest_.parts, seal));
     if (seal.attachments != attached) return corrupt("holds other attachments than its seal says");
@@ -129,7 +165,22 @@ Status RfdReader::read_all() {
             fmt::format("has {} bytes after its seal", file.file_bytes() - file.offset()));
     }
     manifest_.seal = seal;
-    return check_coverage(catalog_, manifest_);
+    return check_coverage(catalog_, manifest_, opaque_);
+}
+
+/// Yields the head of the record behind the attachments, or `head` where there are none.
+Result<RecordHead> RfdReader::read_attachments(RecordFile& file, RecordHead head, Hash256& hash) {
+    if (head.type != RecordType::attachments) return head;
+    REFIT_TRY(block, file.read_body(head));
+    hash = sha256(block);
+    REFIT_TRY(attachments, parse_attachments(block));
+    attachments_ = std::move(attachments);
+    const auto table = std::ranges::find(attachments_, kOpaqueTableName, &Attachment::name);
+    if (table != attachments_.end()) {
+        REFIT_TRY(opaque, parse_opaque(table->bytes));
+        opaque_ = std::move(opaque);
+    }
+    return file.read_head();
 }
 
 Status RfdReader::read_part(RecordFile& file, RecordHead part_head) {
@@ -150,16 +201,13 @@ Status RfdReader::read_part(RecordFile& file, RecordHead part_head) {
 Result<ByteVector> RfdReader::read_payload(std::size_t part) const {
     REFIT_ASSERT(part < manifest_.parts.size());
     const PartRecord& record = manifest_.parts[part];
-    REFIT_TRY(file, RecordFile::open(path_));
-    if (file.file_bytes() != file_bytes_.count)
-        return Error{ErrorCode::corrupt, "changed its size while it was read", path_.string()};
+    RecordFile file(*source_);
     file.seek(payload_offsets_[part]);
     auto bytes = file.read_body(RecordHead{RecordType::payload, record.payload_bytes().count});
-    if (!bytes.has_value()) return in_file(std::move(bytes).error(), path_.string());
+    if (!bytes.has_value()) return in_file(std::move(bytes).error(), name_);
     if (sha256(bytes.value()) != record.payload) {
         return Error{ErrorCode::corrupt,
-                     fmt::format("the payload of part {} does not match its SHA-256", part),
-                     path_.string()};
+                     fmt::format("the payload of part {} does not match its SHA-256", part), name_};
     }
     return bytes;
 }

@@ -1,11 +1,30 @@
 #include "engine/codec/record_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include <memory>
+#include "engine/store/file_io.hpp"
 
 namespace refit {
+
+namespace {
+
+class FileSource final : public ByteSource {
+public:
+    explicit FileSource(const std::filesystem::path& path)
+        : file_(path, O_RDONLY), bytes_(file_.bytes()) {}
+    std::uint64_t bytes() const override { return bytes_; }
+    void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+        file_.read_at(offset, out);
+    }
+
+private:
+    File file_;
+    std::uint64_t bytes_;
+};
+
+}  // namespace
 
 std::uint64_t record_hash(std::uint8_t type, ByteSpan bytes) {
     const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(),
@@ -18,38 +37,24 @@ std::uint64_t record_hash(std::uint8_t type, ByteSpan bytes) {
     return XXH3_64bits_digest(state.get());
 }
 
-RecordFile::RecordFile(std::ifstream stream, std::string name, std::uint64_t file_bytes)
-    : stream_(std::move(stream)), name_(std::move(name)), file_bytes_(file_bytes) {}
-
-Result<RecordFile> RecordFile::open(const std::filesystem::path& path) {
+Result<std::shared_ptr<const ByteSource>> open_record_source(const std::filesystem::path& path) {
     std::error_code failure;
     const auto status = std::filesystem::status(path, failure);
     if (status.type() == std::filesystem::file_type::not_found)
         return Error{ErrorCode::not_found, "no such file", path.string()};
     if (status.type() != std::filesystem::file_type::regular)
         return Error{ErrorCode::invalid_input, "is not a regular file", path.string()};
-    const std::uint64_t bytes = std::filesystem::file_size(path, failure);
-    std::ifstream stream(path, std::ios::binary);
-    if (failure || !stream)
-        return Error{ErrorCode::invalid_input, "cannot be opened for reading", path.string()};
-    return RecordFile(std::move(stream), path.string(), bytes);
+    return std::shared_ptr<const ByteSource>(std::make_shared<FileSource>(path));
 }
 
 void RecordFile::read_exactly(std::span<std::byte> out) {
-    stream_.read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size()));
-    if (!stream_) throw MachineError(name_ + ": cannot be read");
+    source_.read_at(offset_, out);
     offset_ += out.size();
-}
-
-void RecordFile::seek(std::uint64_t offset) {
-    stream_.seekg(static_cast<std::streamoff>(offset));
-    if (!stream_) throw MachineError(name_ + ": cannot be read");
-    offset_ = offset;
 }
 
 Status RecordFile::read_preamble() {
     constexpr std::size_t kPreambleBytes = kRfdMagic.size() + sizeof(kRfdVersion);
-    if (file_bytes_ < kPreambleBytes)
+    if (file_bytes() < kPreambleBytes)
         return Error{ErrorCode::truncated, "is too short for a delta file"};
     std::array<std::byte, kPreambleBytes> preamble{};
     read_exactly(preamble);
@@ -64,10 +69,10 @@ Status RecordFile::read_preamble() {
 }
 
 Result<RecordHead> RecordFile::read_head() {
-    const std::uint64_t left = file_bytes_ - offset_;
+    const std::uint64_t left = file_bytes() - offset_;
     if (left < kRecordHeadBytes + kRecordHashBytes) {
         return Error{ErrorCode::truncated,
-                     fmt::format("ends at byte {} without a seal", file_bytes_)};
+                     fmt::format("ends at byte {} without a seal", file_bytes())};
     }
     std::array<std::byte, kRecordHeadBytes> bytes{};
     const std::uint64_t at = offset_;
@@ -98,7 +103,5 @@ Result<ByteVector> RecordFile::read_body(RecordHead head) {
     return Error{ErrorCode::corrupt,
                  fmt::format("is damaged between bytes {} and {}", at, offset_)};
 }
-
-void RecordFile::skip_body(RecordHead head) { seek(offset_ + head.bytes + kRecordHashBytes); }
 
 }  // namespace refit

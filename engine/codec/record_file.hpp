@@ -1,14 +1,15 @@
 // Records of an .rfd file, read one after the other: type, length, bytes, XXH3 of type and bytes.
 //
+// Source     a file, or the same bytes in memory; it outlives the RecordFile.
 // Memory     a record's bytes are allocated only after its length fits what is left of the file.
 // Errors     truncated, corrupt; MachineError when the disk fails to give what the file has.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 
-#include "engine/base/bytes.hpp"
+#include "engine/base/byte_source.hpp"
 
 namespace refit {
 
@@ -34,13 +35,16 @@ struct RecordHead {
     std::uint64_t bytes = 0;
 };
 
+/// The bytes of a regular file. Errors: not_found, invalid_input.
+Result<std::shared_ptr<const ByteSource>> open_record_source(const std::filesystem::path& path);
+
 class RecordFile {
 public:
-    static Result<RecordFile> open(const std::filesystem::path& path);
+    explicit RecordFile(const ByteSource& source) : source_(source) {}
 
-    std::uint64_t file_bytes() const { return file_bytes_; }
+    std::uint64_t file_bytes() const { return source_.bytes(); }
     std::uint64_t offset() const { return offset_; }
-    bool at_end() const { return offset_ == file_bytes_; }
+    bool at_end() const { return offset_ == file_bytes(); }
 
     /// Checks the magic and the format's version.
     Status read_preamble();
@@ -49,17 +53,14 @@ public:
     /// The bytes of the record whose head was just read, checked against its hash.
     Result<ByteVector> read_body(RecordHead head);
     /// Passes over them unread.
-    void skip_body(RecordHead head);
+    void skip_body(RecordHead head) { offset_ += head.bytes + kRecordHashBytes; }
     /// Goes to a place where a record's bytes begin.
-    void seek(std::uint64_t offset);
+    void seek(std::uint64_t offset) { offset_ = offset; }
 
 private:
-    RecordFile(std::ifstream stream, std::string name, std::uint64_t file_bytes);
     void read_exactly(std::span<std::byte> out);
 
-    std::ifstream stream_;
-    std::string name_;
-    std::uint64_t file_bytes_;
+    const ByteSource& source_;
     std::uint64_t offset_ = 0;
 };
 

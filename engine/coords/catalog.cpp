@@ -10,8 +10,6 @@ namespace refit {
 namespace {
 
 constexpr std::string_view kFormatName = "refit.catalog/1";
-constexpr std::size_t kNameMax = 512;
-constexpr std::size_t kRankMax = 8;
 constexpr std::size_t kTensorsMax = std::size_t{1} << 20;
 constexpr std::uint64_t kWordsEnd = std::uint64_t{1} << 48;
 
@@ -27,15 +25,15 @@ std::optional<std::uint64_t> limited_product(std::uint64_t a, std::uint64_t b) {
 Error invalid(std::string what) { return {ErrorCode::invalid_input, std::move(what)}; }
 
 Result<Tensor> make_tensor(TensorSpec spec) {
-    if (spec.name.empty() || spec.name.size() > kNameMax) {
+    if (spec.name.empty() || spec.name.size() > kTensorNameMax) {
         return invalid(fmt::format("a tensor name of {} bytes; 1 to {} are allowed",
-                                   spec.name.size(), kNameMax));
+                                   spec.name.size(), kTensorNameMax));
     }
     if (spec.type != WordType::bf16 && spec.type != WordType::f16)
         return invalid(fmt::format("tensor {} has no 16-bit type", quoted_name(spec.name)));
-    if (spec.shape.size() > kRankMax) {
+    if (spec.shape.size() > kTensorRankMax) {
         return invalid(fmt::format("tensor {} has {} dimensions; at most {} are allowed",
-                                   quoted_name(spec.name), spec.shape.size(), kRankMax));
+                                   quoted_name(spec.name), spec.shape.size(), kTensorRankMax));
     }
     const auto too_large = [&] {
         return invalid(fmt::format("tensor {} has 2^48 words or more", quoted_name(spec.name)));
@@ -112,10 +110,10 @@ Result<Catalog> Catalog::parse(ByteSpan bytes) {
     specs.reserve(count);
     for (std::uint32_t i = 0; i < count && !reader.failed(); ++i) {
         TensorSpec spec;
-        spec.name = reader.take_text(kNameMax);
+        spec.name = reader.take_text(kTensorNameMax);
         spec.type = static_cast<WordType>(reader.read<std::uint8_t>());
         const auto rank = reader.read<std::uint8_t>();
-        if (rank > kRankMax)
+        if (rank > kTensorRankMax)
             return Error{ErrorCode::corrupt, "a tensor of the catalog has too many dimensions"};
         for (std::uint8_t d = 0; d < rank; ++d) spec.shape.push_back(reader.read<std::uint64_t>());
         // Only the one canonical order: equal catalogs have equal bytes, and so equal ids.

@@ -25,6 +25,9 @@
 
 namespace refit {
 
+inline constexpr std::size_t kTensorNameMax = 512;
+inline constexpr std::size_t kTensorRankMax = 8;
+
 enum class WordType : std::uint8_t { bf16 = 1, f16 = 2 };
 
 struct TensorSpec {
