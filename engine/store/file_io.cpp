@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +19,8 @@ constexpr mode_t kFolderMode = 0777;
 
 /// The kernel moves at most 2^31 - 4096 bytes a call; asking for less keeps the loop simple.
 constexpr std::size_t kTransferMax = std::size_t{1} << 30;
+
+constexpr std::uint64_t kPrefetchBytes = std::uint64_t{1} << 20;
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
     const std::filesystem::path folder = path.parent_path();
@@ -72,6 +73,15 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> out) const {
     }
 }
 
+void File::prefetch(std::uint64_t offset, std::uint64_t bytes) const {
+    // The kernel cuts a request to its own read-ahead limit: small ones get through whole.
+    for (std::uint64_t at = 0; at < bytes; at += kPrefetchBytes) {
+        ::posix_fadvise(descriptor_, static_cast<off_t>(offset + at),
+                        static_cast<off_t>(std::min(kPrefetchBytes, bytes - at)),
+                        POSIX_FADV_WILLNEED);
+    }
+}
+
 void File::write_at(std::uint64_t offset, ByteSpan bytes) {
     while (!bytes.empty()) {
         const ssize_t put =
@@ -86,21 +96,6 @@ void File::write_at(std::uint64_t offset, ByteSpan bytes) {
 
 void File::sync() {
     if (::fdatasync(descriptor_) != 0) throw_file_error(shown_, "make it durable", errno);
-}
-
-MappedFile::MappedFile(const std::filesystem::path& path) {
-    const File file(path, O_RDONLY);
-    const std::uint64_t size = file.bytes();
-    if (size == 0) return;  // mmap refuses an empty range
-    void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
-    if (mapped == MAP_FAILED) throw_file_error(path, "map", errno);
-    bytes_ = {static_cast<const std::byte*>(mapped), size};
-}
-
-MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-
-MappedFile::~MappedFile() {
-    if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 Temporary::~Temporary() {

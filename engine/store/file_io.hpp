@@ -1,4 +1,4 @@
-// POSIX files under our rules: bytes at an offset, durable renames, read-only mappings.
+// POSIX files under our rules: bytes at an offset, durable renames.
 //
 // Errors   every failure throws MachineError: the path, what was tried, the system's reason.
 // Durable  a replaced file is whole or absent after a crash: write a temporary beside it, sync()
@@ -35,26 +35,14 @@ public:
     /// Allocates the space now, so that a full disk shows before any work is done.
     void reserve(std::uint64_t bytes);
     void read_at(std::uint64_t offset, std::span<std::byte> out) const;
+    /// Starts to read a range that will be asked for soon. A hint: it never fails.
+    void prefetch(std::uint64_t offset, std::uint64_t bytes) const;
     void write_at(std::uint64_t offset, ByteSpan bytes);
     void sync();
 
 private:
     std::filesystem::path shown_;
     int descriptor_;
-};
-
-/// A whole file, mapped read-only. A file cut short while it is mapped ends the process.
-class MappedFile {
-public:
-    explicit MappedFile(const std::filesystem::path& path);
-    MappedFile(MappedFile&& other) noexcept;
-    MappedFile& operator=(MappedFile&&) = delete;
-    ~MappedFile();
-
-    ByteSpan bytes() const { return bytes_; }
-
-private:
-    ByteSpan bytes_;
 };
 
 /// A file or folder that disappears with this object unless it was renamed into place.
