@@ -149,6 +149,14 @@ Status graft_topology(TomlDocument& document, const fs::path& folder, const fs::
 
 }  // namespace
 
+Result<Scenario> parse_scenario(std::string_view text, const std::string& name) {
+    REFIT_TRY(document, TomlDocument::parse(text, name));
+    Scenario scenario = read_scenario(document.root(), {});
+    REFIT_CHECK(document.status());
+    scenario.file = name;
+    return scenario;
+}
+
 Result<Scenario> load_scenario(const fs::path& file,
                                const fs::path& data_root,
                                const std::vector<std::pair<std::string, std::string>>& overrides) {

@@ -52,6 +52,10 @@ Result<Scenario> load_scenario(
     const std::filesystem::path& data_root,
     const std::vector<std::pair<std::string, std::string>>& overrides);  // --set key=value
 
+/// A scenario from its text alone: no other file is read, so the topology stands in the text and a
+/// trace is not looked up.
+Result<Scenario> parse_scenario(std::string_view text, const std::string& name);
+
 /// Checks what no single key can: topology, faults that name real nodes, layouts, percentages.
 Status validate(const Scenario& scenario);
 

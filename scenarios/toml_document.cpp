@@ -1,7 +1,5 @@
 #include "scenarios/toml_document.hpp"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -11,6 +9,7 @@
 
 #include "scenarios/nearest.hpp"
 #include "scenarios/scenario.hpp"
+#include "workloads/toml_parser.hpp"
 
 namespace refit {
 namespace {
@@ -133,7 +132,10 @@ Result<TomlDocument> TomlDocument::parse_file(const std::filesystem::path& file)
     std::ifstream stream(file, std::ios::binary);
     const std::string text(std::istreambuf_iterator<char>(stream), {});
     if (!stream) return Error{ErrorCode::invalid_input, "cannot be read", name};
+    return parse(text, name);
+}
 
+Result<TomlDocument> TomlDocument::parse(std::string_view text, const std::string& name) {
     toml::parse_result parsed = toml::parse(text, name);
     if (!parsed) {
         return Error{ErrorCode::invalid_input, std::string(parsed.error().description()),

@@ -69,6 +69,8 @@ private:
 class TomlDocument {
 public:
     static Result<TomlDocument> parse_file(const std::filesystem::path& file);
+    /// `name` stands for the text's file in errors.
+    static Result<TomlDocument> parse(std::string_view text, const std::string& name);
     TomlDocument(TomlDocument&&) noexcept;
     TomlDocument& operator=(TomlDocument&&) noexcept;
     ~TomlDocument();

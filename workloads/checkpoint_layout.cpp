@@ -46,18 +46,33 @@ Result<CheckpointFile> make_checkpoint_file(std::string name, ByteSpan header) {
     return file;
 }
 
+const StoredTensor* CheckpointLayout::find(std::string_view name) const {
+    const auto at = std::ranges::lower_bound(tensors, name, {}, &StoredTensor::name);
+    return at == tensors.end() || at->name != name ? nullptr : &*at;
+}
+
+std::optional<WordType> word_type(std::string_view dtype) {
+    if (dtype == "BF16") return WordType::bf16;
+    if (dtype == "F16") return WordType::f16;
+    return std::nullopt;
+}
+
+bool is_word_tensor(const StoredTensor& tensor) {
+    return word_type(tensor.dtype).has_value() && !tensor.name.empty() &&
+           tensor.name.size() <= kTensorNameMax && tensor.shape.size() <= kTensorRankMax;
+}
+
 Result<CheckpointLayout> lay_out(const std::vector<CheckpointFile>& files) {
     REFIT_TRY(found, sort_tensors(files));
     CheckpointLayout layout;
     std::vector<TensorSpec> specs;
     for (const auto& [tensor, file] : found) {
-        if (tensor->dtype != "BF16" && tensor->dtype != "F16") {
-            layout.others.push_back(tensor->name);
-            continue;
-        }
-        const WordType type = tensor->dtype == "BF16" ? WordType::bf16 : WordType::f16;
-        specs.push_back({tensor->name, type, tensor->shape});
-        layout.places.push_back({file, files[file].header.size() + tensor->begin});
+        layout.tensors.push_back({tensor->name, tensor->dtype, tensor->shape, file,
+                                  files[file].header.size() + tensor->begin,
+                                  tensor->end - tensor->begin});
+        if (!is_word_tensor(layout.tensors.back())) continue;
+        specs.push_back({tensor->name, *word_type(tensor->dtype), tensor->shape});
+        layout.word_tensors.push_back(static_cast<std::uint32_t>(layout.tensors.size() - 1));
     }
     REFIT_TRY(catalog, Catalog::make(std::move(specs)));
     layout.catalog = std::move(catalog);
@@ -82,6 +97,14 @@ Status check_index(ByteSpan index, const std::vector<CheckpointFile>& files) {
     if (!unnamed.empty())
         return invalid("the index does not name the file " + shown(*unnamed.begin()));
     return Done{};
+}
+
+bool is_other_name(std::string_view name, const std::vector<CheckpointFile>& files) {
+    constexpr std::size_t kNameMax = 255;
+    const bool plain = !name.empty() && name.size() <= kNameMax && name[0] != '.' &&
+                       name.find_first_of(std::string_view("/\\\0", 3)) == name.npos;
+    return plain && name != kIndexName &&
+           std::ranges::find(files, name, &CheckpointFile::name) == files.end();
 }
 
 }  // namespace refit

@@ -57,9 +57,9 @@ public:
 
 private:
     static Status visit_metadata(const JsonValue& value) {
-        const bool good =
-            value.path.size() == 1 ? value.kind == JsonKind::object : value.kind == JsonKind::text;
-        if (good) return Done{};
+        const bool whole = value.path.size() == 1;
+        const bool absent = whole && value.kind == JsonKind::null;
+        if (absent || value.kind == (whole ? JsonKind::object : JsonKind::text)) return Done{};
         return invalid("the header has __metadata__ that is not an object of texts, at " +
                        shown(value.path.back()));
     }
@@ -141,38 +141,69 @@ Status check_cover(const std::vector<FileTensor>& tensors) {
     return Done{};
 }
 
-/// What a file without a plausible header length really is.
+/// How files begin that people take for safetensors, and what to do about it. Read as a header
+/// length, each of these is over the limit or longer than its file.
+struct Foreign {
+    std::string_view start;
+    std::string_view what;
+};
+constexpr std::array<Foreign, 9> kForeign{{
+    {"version https://git-lfs", "a Git LFS pointer, not the weights: fetch them with git lfs pull"},
+    {"<", "a web page, not a safetensors file: download it again"},
+    {"{", "a JSON text, not a safetensors file: name the folder it is in, or download it again"},
+    {"PK\x03\x04",
+     "a PyTorch archive, not a safetensors file: convert it with torch.load and"
+     " safetensors.torch.save_file"},
+    {"\x80\x02\x8A\x0A",
+     "an old PyTorch file, not a safetensors file: convert it with torch.load and"
+     " safetensors.torch.save_file"},
+    {"GGUF", "a GGUF file, not a safetensors file: use the safetensors files it was made from"},
+    {"\x89HDF", "an HDF5 file, not a safetensors file: convert it with save_pretrained"},
+    {"\x93NUMPY",
+     "a NumPy array, not a safetensors file: convert it with numpy.load and"
+     " safetensors.numpy.save_file"},
+    {"\x1F\x8B", "a gzip archive, not a safetensors file: unpack it first"},
+}};
+
+/// What a file without a plausible header length really is; empty if that cannot be told.
 std::string describe_foreign(ByteSpan file) {
-    const std::string_view text = as_text(file.first(std::min<std::size_t>(file.size(), 64)));
-    if (text.starts_with("version https://git-lfs"))
-        return "this is a Git LFS pointer, not the weights: fetch them with git lfs pull";
-    if (text.starts_with("<"))
-        return "this is a web page, not a safetensors file: download it again";
-    if (text.starts_with("PK\x03\x04"))
-        return "this is a PyTorch archive, not a safetensors file: save it with safetensors.torch";
-    if (text.starts_with("GGUF")) return "this is a GGUF file, not a safetensors file";
+    std::string_view text = as_text(file.first(std::min<std::size_t>(file.size(), 64)));
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    for (const Foreign& foreign : kForeign)
+        if (text.starts_with(foreign.start)) return "this is " + std::string(foreign.what);
     return {};
 }
 
 }  // namespace
 
-Result<ByteSpan> find_safetensors_header(ByteSpan file) {
-    if (file.size() < kLengthBytes) {
-        return invalid("the file is cut short: it has " + std::to_string(file.size()) +
+Result<std::uint64_t> safetensors_header_bytes(ByteSpan start, std::uint64_t file_bytes) {
+    if (file_bytes < kLengthBytes) {
+        return invalid("the file is cut short: it has " + std::to_string(file_bytes) +
                        " bytes, and a safetensors file starts with 8 bytes of header length");
     }
-    const auto json_bytes = ByteReader(file).read<std::uint64_t>();
+    const auto json_bytes = ByteReader(start).read<std::uint64_t>();
+    const bool fits = json_bytes <= kHeaderJsonMax && json_bytes <= file_bytes - kLengthBytes;
+    if (const std::string foreign = fits ? "" : describe_foreign(start); !foreign.empty())
+        return invalid(foreign);
     if (json_bytes > kHeaderJsonMax) {
-        const std::string foreign = describe_foreign(file);
-        if (!foreign.empty()) return invalid(foreign);
         return invalid("the header claims " + std::to_string(json_bytes) + " bytes, the limit is " +
                        std::to_string(kHeaderJsonMax));
     }
-    if (json_bytes > file.size() - kLengthBytes) {
+    if (json_bytes > file_bytes - kLengthBytes) {
         return invalid("the file is cut short: a header of " + std::to_string(json_bytes) +
-                       " bytes does not fit into " + std::to_string(file.size()) + " bytes");
+                       " bytes does not fit into " + std::to_string(file_bytes) + " bytes");
     }
-    return file.first(static_cast<std::size_t>(kLengthBytes + json_bytes));
+    return kLengthBytes + json_bytes;
+}
+
+Result<ByteSpan> find_safetensors_header(ByteSpan file) {
+    REFIT_TRY(bytes, safetensors_header_bytes(file, file.size()));
+    return file.first(static_cast<std::size_t>(bytes));
+}
+
+std::uint64_t dtype_bits(std::string_view dtype) {
+    const auto known = std::ranges::find(kDtypes, dtype, &Dtype::name);
+    return known == kDtypes.end() ? 0 : known->bits;
 }
 
 Result<std::vector<FileTensor>> parse_safetensors_header(ByteSpan header) {

@@ -3,7 +3,9 @@
 // Layout   u64 little-endian header length, JSON header, data; offsets relative to the data.
 // Rules    those of the reference reader: header <= 100,000,000 bytes and inside the file, starts
 //          with "{", known dtypes, checked shape products, size = shape x dtype, tensors cover the
-//          data without overlap or hole, text metadata. Stricter: a key twice is always an error.
+//          data without overlap or hole, text metadata. What it refuses is refused here.
+// Stricter than it: a key twice at any level (it keeps the last), white space before "{", a tensor
+//          as an array of its fields, a dtype as an object, more than 32 levels (it takes 127).
 // Memory   in proportion to header bytes that are there, never to a length that is claimed.
 // Errors   invalid_input, one sentence to follow the file's name.
 #pragma once
@@ -30,11 +32,18 @@ struct FileTensor {
     std::uint64_t end = 0;
 };
 
+/// How long the header of a file is, its 8 length bytes included; `start` is the file's first
+/// bytes, 4096 or all of it.
+Result<std::uint64_t> safetensors_header_bytes(ByteSpan start, std::uint64_t file_bytes);
+
 /// The header at the front of a file: the 8 length bytes and the JSON.
 Result<ByteSpan> find_safetensors_header(ByteSpan file);
 
 /// Reads what find_safetensors_header() found, or a copy of it. Tensors come in data order.
 Result<std::vector<FileTensor>> parse_safetensors_header(ByteSpan header);
+
+/// Bits of one element; 0 for a dtype the format does not know.
+std::uint64_t dtype_bits(std::string_view dtype);
 
 /// The weight_map of a model.safetensors.index.json: (tensor, file), sorted. File names are plain
 /// names ending in ".safetensors"; what they count is never read out of them.

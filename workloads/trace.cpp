@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "engine/store/file_io.hpp"
 #include "workloads/checkpoint.hpp"
 #include "workloads/safetensors_json.hpp"
+#include "workloads/toml_parser.hpp"
 
 namespace refit {
 

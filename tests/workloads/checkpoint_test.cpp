@@ -54,27 +54,43 @@ HeaderList headers_of(const Checkpoint& checkpoint) {
     return headers;
 }
 
-/// Writes every word in runs of random length and random order, then commits.
-void copy_words(const Checkpoint& from, CheckpointWriter& to, std::uint64_t seed) {
+Result<CheckpointContents> contents_of(const Checkpoint& checkpoint) {
+    return read_contents(checkpoint.is_directory(), headers_of(checkpoint), checkpoint.index(),
+                         checkpoint.other_files());
+}
+
+Result<std::unique_ptr<CheckpointWriter>> create_like(const fs::path& target,
+                                                      const Checkpoint& checkpoint) {
+    REFIT_TRY(contents, contents_of(checkpoint));
+    return CheckpointWriter::create(target, contents);
+}
+
+/// Writes every byte in runs of random length and random order, then commits.
+void copy_bytes(const Checkpoint& from, CheckpointWriter& to, std::uint64_t seed) {
     Rng rng(seed, 1);
     struct Run {
-        std::uint32_t tensor;
-        std::uint64_t first, words;
+        std::size_t tensor;
+        std::uint64_t first, bytes;
     };
     std::vector<Run> runs;
-    for (std::uint32_t t = 0; t < from.catalog().tensors().size(); ++t) {
-        const std::uint64_t words = from.catalog().tensor(t).words;
-        for (std::uint64_t at = 0; at < words;) {
-            const std::uint64_t run = std::min(1 + rng.below(7), words - at);
+    for (std::size_t t = 0; t < from.tensors().size(); ++t) {
+        const std::uint64_t bytes = from.tensors()[t].bytes;
+        for (std::uint64_t at = 0; at < bytes;) {
+            const std::uint64_t run = std::min(1 + rng.below(13), bytes - at);
             runs.push_back({t, at, run});
             at += run;
         }
     }
     for (std::size_t i = runs.size(); i > 1; --i) std::swap(runs[i - 1], runs[rng.below(i)]);
     for (const Run& run : runs) {
-        std::vector<std::uint16_t> words(run.words);
-        from.read(run.tensor, run.first, words);
-        to.write(run.tensor, run.first, words);
+        ByteVector bytes(run.bytes);
+        from.read_bytes(from.tensors()[run.tensor], run.first, bytes);
+        to.write(to.tensors()[run.tensor], run.first, bytes);
+    }
+    for (std::size_t i = 0; i < from.other_files().size(); ++i) {
+        ByteVector bytes(from.other_files()[i].bytes);
+        from.read_other(i, 0, bytes);
+        to.write_other(i, 0, bytes);
     }
     to.commit();
 }
@@ -289,46 +305,66 @@ TEST(CheckpointWriter, CopiesEveryFileOfTheFieldByteForByte) {
     if (!fs::exists(kCases)) GTEST_SKIP() << kCases << " is not here";
     TestFolder folder;
     std::size_t copied = 0;
-    for (const char* group : {"c01", "c03", "c04", "c06", "c08", "c09", "c10"}) {
+    for (const char* group : {"c01", "c03", "c04", "c05", "c06", "c08", "c09", "c10"}) {
         for (const auto& entry : fs::directory_iterator(kCases / group)) {
             const auto opened = Checkpoint::open(entry.path());
             ASSERT_TRUE(opened.has_value()) << entry.path() << opened.error().what;
-            const Checkpoint& checkpoint = *opened.value();
             const fs::path target = folder / entry.path().filename().string();
-            auto writer = CheckpointWriter::create(target, checkpoint.catalog(),
-                                                   headers_of(checkpoint), checkpoint.index());
-            if (!checkpoint.other_tensors().empty()) {
-                EXPECT_EQ(writer.error().code, ErrorCode::unsupported) << entry.path();
-                EXPECT_NE(writer.error().what.find(checkpoint.other_tensors()[0]),
-                          std::string::npos);
-                continue;
-            }
+            auto writer = create_like(target, *opened.value());
             ASSERT_TRUE(writer.has_value()) << entry.path() << writer.error().what;
-            copy_words(checkpoint, *writer.value(), copied);
+            copy_bytes(*opened.value(), *writer.value(), copied);
             EXPECT_EQ(read_text_file(target), read_text_file(entry.path())) << entry.path();
             ++copied;
         }
     }
-    EXPECT_GE(copied, 24u);
+    EXPECT_GE(copied, 31u);
 }
 
 TEST(CheckpointWriter, CopiesADirectoryByteForByte) {
     TestFolder folder;
     write_sharded(folder / "in", kMap);
+    write_text_file(folder / "in/config.json", "{\"layers\": 2}");
+    write_text_file(folder / "in/.hidden", "not a part of it");
+    fs::create_directories(folder / "in/original");
     const auto opened = Checkpoint::open(folder / "in");
     ASSERT_TRUE(opened.has_value());
+    ASSERT_EQ(opened.value()->other_files().size(), 1u);
+    EXPECT_EQ(opened.value()->other_files()[0].name, "config.json");
+    EXPECT_EQ(opened.value()->other_files()[0].bytes, 13u);
+    EXPECT_EQ(opened.value()->other_folders(), std::vector<std::string>{"original"});
     for (const fs::path& target : {folder / "out", folder / "with_slash/"}) {
-        auto writer =
-            CheckpointWriter::create(target, opened.value()->catalog(), headers_of(*opened.value()),
-                                     opened.value()->index());
+        auto writer = create_like(target, *opened.value());
         ASSERT_TRUE(writer.has_value()) << writer.error().what;
         EXPECT_FALSE(fs::exists(target));
-        copy_words(*opened.value(), *writer.value(), 3);
+        copy_bytes(*opened.value(), *writer.value(), 3);
         for (const char* name :
-             {"one.safetensors", "two.safetensors", "model.safetensors.index.json"})
+             {"one.safetensors", "two.safetensors", "model.safetensors.index.json", "config.json"})
             EXPECT_EQ(read_text_file(target / name), read_text_file(folder / "in" / name));
     }
-    EXPECT_EQ(folder.names().size(), 3u + 3 * 3);  // three folders of three files, nothing else
+    // Three folders: 4 files, a hidden one and a folder in the first, 4 files in the others.
+    EXPECT_EQ(folder.names().size(), 3u + 6 + 4 + 4);
+}
+
+TEST(CheckpointWriter, KeepsAFolderOfOneFileAFolder) {
+    TestFolder folder;
+    write_text_file(folder / "in/model.safetensors", small_safetensors("w", 7, 3));
+    const auto opened = Checkpoint::open(folder / "in");
+    ASSERT_TRUE(opened.has_value());
+    auto writer = create_like(folder / "out", *opened.value());
+    ASSERT_TRUE(writer.has_value()) << writer.error().what;
+    copy_bytes(*opened.value(), *writer.value(), 4);
+    EXPECT_EQ(read_text_file(folder / "out/model.safetensors"),
+              read_text_file(folder / "in/model.safetensors"));
+}
+
+TEST(Checkpoint, SaysThatAnUpdateInPlaceWasInterrupted) {
+    TestFolder folder;
+    write_text_file(folder / "m.safetensors.refit-applying", small_safetensors("w", 7, 3));
+    expect_refused(folder / "m.safetensors", ErrorCode::invalid_input, "run it again");
+    write_sharded(folder / "in", kMap);
+    fs::rename(folder / "in/model.safetensors.index.json",
+               folder / "in/model.safetensors.index.json.refit-applying");
+    expect_refused(folder / "in", ErrorCode::invalid_input, "run it again");
 }
 
 class WriterTarget : public testing::Test {
@@ -340,12 +376,14 @@ protected:
         source_ = std::move(opened).value();
     }
     Result<std::unique_ptr<CheckpointWriter>> create(const fs::path& target) {
-        return CheckpointWriter::create(target, source_->catalog(), headers_of(*source_),
-                                        source_->index());
+        return create_like(target, *source_);
     }
-    Error create_error(const fs::path& target, const HeaderList& headers, std::string_view index) {
-        const auto made =
-            CheckpointWriter::create(target, source_->catalog(), headers, to_bytes(index));
+    static Error create_error(const fs::path& target,
+                              const HeaderList& headers,
+                              std::string_view index) {
+        const auto contents = read_contents(!index.empty(), headers, to_bytes(index), {});
+        if (!contents.has_value()) return contents.error();
+        const auto made = CheckpointWriter::create(target, contents.value());
         if (made.has_value()) return Error{ErrorCode::missed, "accepted"};
         EXPECT_EQ(made.error().where, target.string());
         return made.error();
@@ -363,7 +401,7 @@ TEST_F(WriterTarget, KeepsTheOldFileUntilCommitAndLeavesNothingWithoutIt) {
         auto writer = create(target);
         ASSERT_TRUE(writer.has_value());
         const std::uint16_t word = 9;
-        writer.value()->write(0, 0, std::span(&word, 1));
+        writer.value()->write(writer.value()->tensors()[0], 0, std::as_bytes(std::span(&word, 1)));
         EXPECT_EQ(read_text_file(target), "old");
         EXPECT_EQ(folder_.names().size(), before.size() + 1);  // the hidden temporary
     }
@@ -371,7 +409,7 @@ TEST_F(WriterTarget, KeepsTheOldFileUntilCommitAndLeavesNothingWithoutIt) {
     EXPECT_EQ(read_text_file(target), "old");
 
     auto writer = create(target);
-    copy_words(*source_, *writer.value(), 1);
+    copy_bytes(*source_, *writer.value(), 1);
     EXPECT_EQ(read_text_file(target), read_text_file(folder_ / "in.safetensors"));
     EXPECT_EQ(folder_.names(), before);
 }
@@ -401,21 +439,9 @@ TEST_F(WriterTarget, RefusesHeadersAndIndexesThatDisagree) {
     const auto before = folder_.names();
     const ByteVector good = source_->files()[0].header;
     const auto header = [](std::string_view json) { return to_bytes(safetensors_header(json)); };
-    const std::string entry = tensor_entry("w", "BF16", "[4]", 0, 8);
-
     EXPECT_EQ(create_error(out, {}, "").code, ErrorCode::invalid_input);
     EXPECT_EQ(create_error(out, {{"a", good}, {"b", good}}, "").code, ErrorCode::invalid_input);
     EXPECT_EQ(create_error(out, {{"x", to_bytes("{}")}}, "").code, ErrorCode::invalid_input);
-    for (const char* shape : {"[2,2]", "[5]"}) {
-        const std::uint64_t bytes = shape[1] == '5' ? 10 : 8;
-        const std::string other = tensor_entry("w", "BF16", shape, 0, bytes);
-        const Error error = create_error(out, {{"x", header(fmt::format("{{{}}}", other))}}, "");
-        EXPECT_NE(error.what.find("other tensors"), std::string::npos) << error.what;
-    }
-    const std::string more =
-        fmt::format("{{{},{}}}", entry, tensor_entry("f", "F32", "[1]", 8, 12));
-    EXPECT_EQ(create_error(out, {{"x", header(more)}}, "").code, ErrorCode::unsupported);
-
     constexpr std::string_view kIndex = R"({"weight_map":{"w":"a.safetensors"}})";
     const ByteVector empty = header("{}");
     EXPECT_EQ(create_error(out, {{"../a.safetensors", good}}, kIndex).code,
@@ -428,6 +454,13 @@ TEST_F(WriterTarget, RefusesHeadersAndIndexesThatDisagree) {
     EXPECT_EQ(create_error(out, {{"a.safetensors", good}, {"a.safetensors", empty}}, kIndex).code,
               ErrorCode::invalid_input);
     EXPECT_EQ(create_error(out, {{"a.safetensors", good}}, kIndex).what, "accepted");
+    const HeaderList one{{"model.safetensors", good}};
+    EXPECT_TRUE(read_contents(true, one, {}, {{"config.json", 3}}).has_value());
+    EXPECT_FALSE(read_contents(false, one, {}, {{"config.json", 3}}).has_value());
+    EXPECT_FALSE(read_contents(true, {{"a.safetensors", good}}, {}, {}).has_value());
+    for (const char* name :
+         {"", "a/b", "..", ".bashrc", "model.safetensors", "model.safetensors.index.json", "a\\b"})
+        EXPECT_FALSE(read_contents(true, one, {}, {{name, 3}}).has_value()) << name;
     EXPECT_EQ(folder_.names(), before);
 }
 
@@ -437,11 +470,11 @@ TEST(CheckpointWriter, FullDiskShowsBeforeAnyWorkAndLeavesNothing) {
     constexpr std::uint64_t kWords = 1 << 20;
     const std::string header = safetensors_header(fmt::format(
         "{{{}}}", tensor_entry("w", "BF16", fmt::format("[{}]", kWords), 0, 2 * kWords)));
-    const auto catalog = Catalog::make({{"w", WordType::bf16, {kWords}}});
     for (const std::string_view index : {"", R"({"weight_map":{"w":"a.safetensors"}})"}) {
         try {
-            (void)CheckpointWriter::create(folder / "out", catalog.value(),
-                                           {{"a.safetensors", to_bytes(header)}}, to_bytes(index));
+            const auto contents = read_contents(
+                !index.empty(), {{"a.safetensors", to_bytes(header)}}, to_bytes(index), {});
+            (void)CheckpointWriter::create(folder / "out", contents.value());
             FAIL() << "2 MiB went into 64 KiB";
         } catch (const MachineError& error) {
             const std::string what = error.what();

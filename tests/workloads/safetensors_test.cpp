@@ -126,6 +126,18 @@ TEST(SafetensorsHeader, TakesNoNumberForAnExtentButNaturals) {
         expect_refused(std::string("{") + tensor_entry("a", "BF16", bad, 0, 4) + "}", "bad shape");
 }
 
+TEST(SafetensorsHeader, TakesAnAbsentMetadataAndNoOtherForms) {
+    EXPECT_TRUE(parse(R"({"__metadata__":null})").has_value());
+    for (const char* bad :
+         {R"({"__metadata__":{"k":null}})", R"({"__metadata__":"k"})", R"({"__metadata__":7})",
+          R"({"__metadata__":[["k","v"]]})", R"({"\u005f_metadata__":{"k":1}})"})
+        expect_refused(bad, "__metadata__");
+    // The reference reader would take these two for a tensor and a dtype.
+    expect_refused(R"({"a":["BF16",[0],[0,0]]})", "badly");
+    expect_refused(R"({"a":{"dtype":{"BF16":null},"shape":[0],"data_offsets":[0,0]}})",
+                   "bad dtype");
+}
+
 TEST(SafetensorsHeader, RefusesMissingAndExtraParts) {
     expect_refused(R"({"a":{"shape":[2],"data_offsets":[0,4]}})", "lacks");
     expect_refused(R"({"a":{"dtype":"BF16","data_offsets":[0,4]}})", "lacks");
@@ -209,8 +221,15 @@ TEST(SafetensorsHeader, NamesWhatAForeignFileReallyIs) {
         {"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "Git LFS pointer"},
         {"<!DOCTYPE html><html>", "web page"},
         {"<html><body>503", "web page"},
-        {std::string("PK\x03\x04\0\0\x08\x08\0\0\0\0", 12), "PyTorch"},
+        {"\n\n  <!DOCTYPE html><html>", "web page"},
+        {R"({"error":"Repository not found"})", "JSON text"},
+        {std::string("PK\x03\x04\0\0\x08\x08\0\0\0\0", 12), "PyTorch archive"},
+        {std::string("PK\x03\x04\0\0\0\0\0\0\0\0", 12), "PyTorch archive"},
+        {std::string("\x80\x02\x8A\x0Al\xFC\x9C\x46\xF9 j", 12), "old PyTorch file"},
         {std::string("GGUF\x03\0\0\0\0\0\0\0", 12), "GGUF"},
+        {std::string("\x89HDF\r\n\x1A\n\0\0\0\0", 12), "HDF5"},
+        {std::string("\x93NUMPY\x01\0v\0{'", 12), "NumPy"},
+        {std::string("\x1F\x8B\x08\0\0\0\0\0\0\x03\xCB\x48", 12), "gzip"},
     };
     for (const auto& [bytes, what] : files) {
         const auto found = find_safetensors_header(as_byte_span(bytes));
