@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
+#include "app/host.hpp"
 #include "app/progress.hpp"
 #include "workloads/layouts.hpp"
 #include "workloads/trace.hpp"
@@ -183,16 +183,6 @@ std::string backend_reason() {
     if (std::filesystem::exists("/dev/nvidiactl", absent))
         return "cpu although this machine has a GPU: this version has no other backend";
     return "cpu; no GPU: modelled";
-}
-
-std::string cpu_name() {
-    std::ifstream file("/proc/cpuinfo");
-    for (std::string line; std::getline(file, line);) {
-        const std::size_t colon = line.find(": ");
-        if (line.starts_with("model name") && colon != std::string::npos)
-            return line.substr(colon + 2);
-    }
-    return "unknown";
 }
 
 void describe(const Scenario& scenario,

@@ -1,5 +1,6 @@
 // The program: global flags, the one list of commands, the only catch, and the exit codes.
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -18,8 +19,8 @@
 namespace refit {
 namespace {
 
-constexpr AddCommand kCommands[] = {add_run,     add_encode, add_apply, add_verify,
-                                    add_inspect, add_map,    add_list,  add_doctor};
+constexpr AddCommand kCommands[] = {add_run,     add_bench, add_encode, add_apply, add_verify,
+                                    add_inspect, add_map,   add_list,   add_doctor};
 
 // A signal handler can reach nothing but a global; this is the only one.
 volatile std::sig_atomic_t interrupt_flag = 0;  // NOLINT(*-avoid-non-const-global-variables)
@@ -41,6 +42,14 @@ void install_signals() {
     sigprocmask(SIG_UNBLOCK, &handled, nullptr);
     // A file size limit then fails the write like a full disk does, and cleaning up still runs.
     std::signal(SIGXFSZ, SIG_IGN);
+}
+
+/// Every shard of up to three checkpoints is open at once; the usual soft limit is 1024.
+void allow_many_files() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 bool wants_color() {
@@ -100,6 +109,7 @@ int run_chosen(const CLI::App& program,
 
 int run_program(int argc, char** argv) {
     install_signals();
+    allow_many_files();
     Console console(interrupt_flag);
     CLI::App program{"Refit: an RL weight refit end to end, bit-exact, with the time told",
                      "refit"};

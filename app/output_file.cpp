@@ -1,9 +1,6 @@
 #include "app/output_file.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 
 namespace refit {
 
@@ -22,29 +19,23 @@ Result<std::unique_ptr<OutputFile>> OutputFile::create(const fs::path& target) {
     return std::unique_ptr<OutputFile>(new OutputFile(target));
 }
 
-// Not a File of engine/store: its errors would name the temporary, which no user knows of.
 OutputFile::OutputFile(fs::path target)
     : target_(std::move(target)),
       temporary_(temporary_beside(target_)),
-      descriptor_(open(temporary_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
-    if (descriptor_ < 0) throw_file_error(target_, "create", errno);
-}
-
-OutputFile::~OutputFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-}
+      file_(temporary_.path(), O_WRONLY | O_CREAT | O_EXCL, target_) {}
 
 void OutputFile::write(ByteSpan bytes) {
-    while (!bytes.empty()) {
-        const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) throw_file_error(target_, "write", errno);
-        bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
+    file_.write_at(written_, bytes);
+    written_ += bytes.size();
+}
+
+void OutputFile::patch(std::uint64_t offset, ByteSpan bytes) {
+    REFIT_ASSERT(bytes.size() <= written_ && offset <= written_ - bytes.size());
+    file_.write_at(offset, bytes);
 }
 
 void OutputFile::commit() {
-    if (fsync(descriptor_) != 0) throw_file_error(target_, "sync", errno);
+    file_.sync();
     temporary_.rename_to(target_);
 }
 

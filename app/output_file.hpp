@@ -1,4 +1,5 @@
-// A file that appears whole or not at all: written beside its target, renamed at commit().
+// A file that appears whole or not at all: written beside its target, renamed at commit(); without
+// commit() nothing remains.
 //
 // Errors   invalid_input, not_found: a target that is no plain file, or in no folder.
 //          MachineError names the target: no space, no rights, a failed sync.
@@ -15,11 +16,12 @@ namespace refit {
 class OutputFile {
 public:
     static Result<std::unique_ptr<OutputFile>> create(const std::filesystem::path& target);
-    ~OutputFile();  // without commit() nothing remains
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
 
     void write(ByteSpan bytes);
+    /// Replaces bytes written before.
+    void patch(std::uint64_t offset, ByteSpan bytes);
     /// Durable under its name when this returns.
     void commit();
 
@@ -27,8 +29,9 @@ private:
     explicit OutputFile(std::filesystem::path target);
 
     std::filesystem::path target_;
-    Temporary temporary_;
-    int descriptor_;
+    Temporary temporary_;  // outlives the open file
+    File file_;
+    std::uint64_t written_ = 0;
 };
 
 }  // namespace refit

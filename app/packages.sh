@@ -16,11 +16,11 @@ libcli11-dev|command line
 libtomlplusplus-dev|scenario files
 nlohmann-json3-dev|JSON documents, safetensors headers
 libfmt-dev|text
-libhwy-dev|vector kernels"
+libhwy-dev|vector kernels
+libbenchmark-dev|timing of refit bench"
 
 readonly TEST_PACKAGES="\
 libgtest-dev|tests
-libbenchmark-dev|benchmarks
 clang|second compiler, sanitizers
 clang-format|layout of the sources
 shellcheck|the scripts

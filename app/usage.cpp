@@ -55,7 +55,8 @@ std::string with_hint(std::string text, const std::string& hint) {
 }  // namespace
 
 std::string usage_error(const CLI::App& program, const CLI::ParseError& error) {
-    const std::vector<std::string> unknown = program.remaining(true);
+    std::vector<std::string> unknown = program.remaining(true);
+    std::erase(unknown, "--");  // the mark itself is no mistake
     const CLI::App& command = chosen_command(program);
     const std::string where = &command == &program ? "" : command.get_name() + ": ";
     const auto flag = std::ranges::find_if(

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "app/checkpoints.hpp"
 #include "app/commands/commands.hpp"
 #include "app/format.hpp"
+#include "app/opaque_text.hpp"
 #include "app/output_file.hpp"
 #include "app/progress.hpp"
 #include "engine/plan.hpp"
@@ -14,134 +16,108 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Salt of the digests in files. Fixed, so that the same pair always yields the same file.
-constexpr std::uint64_t kFileSalt = 0x5246445F66696C65;  // "RFD_file"
-constexpr std::uint32_t kChunkBytes = 1u << 20;
-constexpr std::uint32_t kChunksPerPart = 64;
-constexpr std::uint64_t kUnitWords = std::uint64_t{16} << 20;
-
 struct EncodeFlags {
     std::string base;
     std::string next;
     std::string output;
     std::string codec = DeltaSpec{}.codec;
     unsigned threads = 0;
+    bool with_files = false;
     bool dry_run = false;
 };
 
-struct Encoded {
-    SealRecord seal;
-    Bytes file_bytes;
-    Bytes attachment_bytes;
-    std::string codec;
-    std::uint64_t words = 0;
-};
-
-std::vector<Attachment> attachments_of(const Checkpoint& checkpoint) {
-    std::vector<Attachment> attachments;
-    for (const CheckpointFile& file : checkpoint.files())
-        attachments.push_back({"file/" + file.name, file.header});
-    if (!checkpoint.index().empty()) attachments.push_back({"index", checkpoint.index()});
-    return attachments;
+Nanoseconds now() {
+    const auto time = std::chrono::steady_clock::now().time_since_epoch();
+    return Nanoseconds{std::chrono::duration_cast<std::chrono::nanoseconds>(time).count()};
 }
 
-/// Encodes unit by unit into `sink`.
-Encoded encode_into(const Console& console,
-                    Device& device,
-                    const Codec& codec,
-                    const Checkpoint& base,
-                    const Checkpoint& next,
-                    const ByteSink& sink) {
-    const Catalog& catalog = base.catalog();
-    const Grid grid(catalog);
-    const DeltaContext context{catalog, grid, kFileSalt};
-    OpenRecord open;
-    open.catalog = catalog.id();
-    open.grid = grid.id();
-    open.codec = codec.name();
-    open.salt = kFileSalt;
-    open.number = 1;
-    open.base_version = read_version(console, device, context, base, "read the base");
-    open.unit_words = kUnitWords;
-    open.chunk_bytes = kChunkBytes;
-
-    Encoded result;
-    RfdWriter writer(
-        [&](ByteSpan bytes) {
-            result.file_bytes += Bytes{bytes.size()};
-            sink(bytes);
-        },
-        catalog, open);
-    PartBuilder builder(open, kChunksPerPart);
-    std::vector<std::uint64_t> next_digests;
-    std::uint64_t changed = 0;
-    Progress progress(console, "encode", size_of(catalog.words()));
-    for (const UnitRange range : make_units(grid, kUnitWords)) {
-        const EncodedUnit unit = encode_unit(device, codec, context, range, base, next);
-        next_digests.insert(next_digests.end(), unit.next_digests.begin(), unit.next_digests.end());
-        changed += unit.changed_words;
-        if (const auto part = builder.add(unit.bytes)) writer.write(*part);
-        std::uint64_t words = 0;
-        for (std::uint32_t i = 0; i < range.tile_count; ++i)
-            words += grid.tile(range.first_tile + i).words;
-        progress.advance(size_of(Words{words}));
-    }
-    if (const auto part = builder.flush()) writer.write(*part);
-    const Bytes before = result.file_bytes;
-    result.seal = writer.finish(attachments_of(next), builder.parts(), changed,
-                                version_id(catalog.id(), kFileSalt, next_digests));
-    result.attachment_bytes = result.file_bytes - before;
-    result.codec = open.codec;
-    result.words = catalog.words().count;
-    return result;
-}
-
-void report(const Console& console, const EncodeFlags& flags, const Encoded& encoded) {
-    const auto words = static_cast<double>(encoded.words);
-    const double share =
-        encoded.words == 0 ? 0 : static_cast<double>(encoded.seal.changed_words) / words;
-    const Bytes payload{encoded.seal.payload_bytes};
+void report(const Console& console,
+            const EncodeFlags& flags,
+            const EncodeSummary& encoded,
+            double seconds) {
+    const SealRecord& seal = encoded.seal;
+    const OpaqueTotals opaque = add_up(encoded.opaque);
+    const double share = encoded.words == 0 ? 0
+                                            : static_cast<double>(seal.changed_words) /
+                                                  static_cast<double>(encoded.words);
+    const Bytes all = size_of(Words{encoded.words}) + opaque.bytes;
+    console.say(fmt::format("{}{}: {} of {} words changed ({:.3f} %), {}, payload {}, file {}",
+                            flags.output, flags.dry_run ? " (dry run, not written)" : "",
+                            format_count(seal.changed_words), format_count(encoded.words),
+                            share * 100, encoded.open.codec,
+                            format_bytes(Bytes{seal.payload_bytes}), format_bytes(encoded.file)));
+    if (const std::string text = opaque_text(opaque); !text.empty()) console.say("  " + text);
     console.say(fmt::format(
-        "{}{}: {} of {} words changed ({:.3f} %), {}, payload {}, file {}{}", flags.output,
-        flags.dry_run ? " (dry run, not written)" : "", format_count(encoded.seal.changed_words),
-        format_count(encoded.words), share * 100, encoded.codec, format_bytes(payload),
-        format_bytes(encoded.file_bytes),
-        encoded.words == 0
-            ? ""
-            : fmt::format(", {:.1f}x less than the words",
-                          words * 2 / static_cast<double>(encoded.file_bytes.count))));
+        "  {} in {}: reading {}, coding {} on all lanes together, writing {}; {}/s of one "
+        "checkpoint",
+        format_bytes(all), format_seconds(seconds), format_seconds(to_seconds(encoded.times.read)),
+        format_seconds(to_seconds(encoded.times.code)),
+        format_seconds(to_seconds(encoded.times.write)),
+        format_bytes(Bytes{static_cast<std::uint64_t>(static_cast<double>(all.count) / seconds)})));
     console.document({{"schema", "refit.encode/1"},
                       {"output", flags.output},
                       {"written", !flags.dry_run},
-                      {"codec", encoded.codec},
+                      {"codec", encoded.open.codec},
                       {"words", encoded.words},
-                      {"changed_words", encoded.seal.changed_words},
-                      {"payload_bytes", encoded.seal.payload_bytes},
-                      {"file_bytes", encoded.file_bytes.count},
-                      {"attachment_bytes", encoded.attachment_bytes.count},
-                      {"parts", encoded.seal.parts},
-                      {"chunks", encoded.seal.chunks},
-                      {"next_version", to_hex(encoded.seal.next_version)}});
+                      {"changed_words", seal.changed_words},
+                      {"payload_bytes", seal.payload_bytes},
+                      {"file_bytes", encoded.file.count},
+                      {"attachment_bytes", encoded.attachments.count},
+                      {"opaque", opaque_document(opaque)},
+                      {"parts", seal.parts},
+                      {"chunks", seal.chunks},
+                      {"base_version", to_hex(encoded.open.base_version)},
+                      {"next_version", to_hex(seal.next_version)},
+                      {"host",
+                       {{"seconds", seconds},
+                        {"read_seconds", to_seconds(encoded.times.read)},
+                        {"code_seconds", to_seconds(encoded.times.code)},
+                        {"write_seconds", to_seconds(encoded.times.write)}}}});
+}
+
+/// Other files are easily forgotten: say that they stay behind.
+void note_others(const Console& console, const EncodeFlags& flags, const Checkpoint& next) {
+    std::vector<std::string> left;
+    if (!flags.with_files)
+        for (const OtherFile& other : next.other_files()) left.push_back(other.name);
+    for (const std::string& folder : next.other_folders()) left.push_back(folder + "/");
+    if (left.empty()) return;
+    constexpr std::size_t kNamed = 5;
+    const std::size_t named = std::min(left.size(), kNamed);
+    console.note(
+        fmt::format("not carried: {}{}{}", fmt::join(left.begin(), left.begin() + named, ", "),
+                    left.size() > named ? fmt::format(" and {} more", left.size() - named) : "",
+                    flags.with_files ? "" : "; --with-files carries files"));
 }
 
 Result<ExitCode> encode(const Console& console, const EncodeFlags& flags) {
     REFIT_TRY(codec, find_codec(flags.codec));
-    REFIT_TRY(base, open_words(flags.base));
-    REFIT_TRY(next, open_words(flags.next));
-    REFIT_CHECK(check_same_tensors(*base, *next));
+    REFIT_TRY(base, Checkpoint::open(flags.base));
+    REFIT_TRY(next, Checkpoint::open(flags.next));
+    REFIT_TRY(match, match_checkpoints(*base, *next, flags.with_files));
     const fs::path inputs[] = {flags.base, flags.next};
     REFIT_CHECK(check_output_apart(flags.output, inputs));
     const auto device = make_cpu_device(flags.threads);
-    if (flags.dry_run) {
-        report(console, flags,
-               encode_into(console, *device, *codec, *base, *next, [](ByteSpan) {}));
-        return ExitCode::success;
+    std::unique_ptr<OutputFile> output;
+    if (!flags.dry_run) {
+        REFIT_TRY(created, OutputFile::create(flags.output));
+        output = std::move(created);
     }
-    REFIT_TRY(output, OutputFile::create(flags.output));
-    const Encoded encoded = encode_into(console, *device, *codec, *base, *next,
-                                        [&](ByteSpan bytes) { output->write(bytes); });
-    output->commit();
-    report(console, flags, encoded);
+    const DeltaOutput sink{[&](ByteSpan bytes) {
+                               if (output) output->write(bytes);
+                           },
+                           [&](std::uint64_t offset, ByteSpan bytes) {
+                               if (output) output->patch(offset, bytes);
+                           }};
+    Bytes total = size_of(match.catalog.words());
+    for (const OpaqueSource& source : match.opaque) total += Bytes{source.item.bytes};
+    Progress progress(console, "encode", total);
+    const Nanoseconds start = now();
+    CheckpointEncoder encoder(*device, *codec, *base, *next, now);
+    REFIT_TRY(encoded, encoder.encode(match, sink, report_to(progress)));
+    if (output) output->commit();
+    report(console, flags, encoded, to_seconds(now() - start));
+    note_others(console, flags, *next);
     return ExitCode::success;
 }
 
@@ -161,6 +137,8 @@ Command add_encode(CLI::App& program, const Console& console) {
     command->add_option("--threads", flags->threads, "0: one per usable core")
         ->check(CLI::Range(0, 1024))
         ->capture_default_str();
+    command->add_flag("--with-files", flags->with_files,
+                      "Carry the other files of the new folder as well");
     command->add_flag("--dry-run", flags->dry_run, "Do everything but write");
     return {command, [&console, flags] { return encode(console, *flags); }};
 }

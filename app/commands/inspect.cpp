@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <map>
@@ -7,6 +8,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/format.hpp"
+#include "app/opaque_text.hpp"
 #include "app/run_folder.hpp"
 #include "engine/codec/container.hpp"
 #include "engine/record.hpp"
@@ -48,7 +50,9 @@ Status inspect_delta(const Console& console, const fs::path& path) {
     const std::uint64_t words = delta.catalog().words().count;
     const double per_word = words == 0 ? 0 : 1 / static_cast<double>(words);
     const double changed = static_cast<double>(seal.changed_words) * per_word;
-    const double bits = static_cast<double>(seal.payload_bytes) * 8 * per_word;
+    const OpaqueTotals opaque = add_up(delta.opaque());
+    const Bytes coded{seal.payload_bytes - std::min(seal.payload_bytes, opaque.payload.count)};
+    const double bits = static_cast<double>(coded.count) * 8 * per_word;
     const bool anchor = open.base_version.is_zero();
 
     row(console, "delta", path.string() + (anchor ? " (an anchor)" : ""));
@@ -58,8 +62,8 @@ Status inspect_delta(const Console& console, const fs::path& path) {
     row(console, "changed",
         fmt::format("{} ({:.4f} %)", format_count(seal.changed_words), changed * 100));
     row(console, "payload",
-        fmt::format("{}, {:.4f} bits per parameter", format_bytes(Bytes{seal.payload_bytes}),
-                    bits));
+        fmt::format("{}, {:.4f} bits per parameter", format_bytes(coded), bits));
+    if (!delta.opaque().empty()) row(console, "as bytes", opaque_text(opaque));
     row(console, "file", format_bytes(delta.file_bytes()));
     row(console, "parts", fmt::format("{}, of {} units", seal.parts, seal.units));
     row(console, "chunks",
@@ -84,6 +88,7 @@ Status inspect_delta(const Console& console, const fs::path& path) {
                       {"changed", changed},
                       {"payload_bytes", seal.payload_bytes},
                       {"bits_per_parameter", bits},
+                      {"opaque", opaque_document(opaque)},
                       {"file_bytes", delta.file_bytes().count},
                       {"parts", seal.parts},
                       {"units", seal.units},
@@ -129,6 +134,18 @@ Status inspect_checkpoint(const Console& console, const fs::path& path) {
     }
     const std::uint64_t words = checkpoint->catalog().words().count;
     row(console, "16-bit words", format_count(words));
+    Json others = Json::array();
+    std::uint64_t other_bytes = 0;
+    for (const OtherFile& other : checkpoint->other_files()) {
+        others.push_back({{"name", other.name}, {"bytes", other.bytes}});
+        other_bytes += other.bytes;
+    }
+    if (checkpoint->is_directory()) {
+        row(console, "other files",
+            fmt::format("{}, {}; {} folders", format_count(others.size()),
+                        format_bytes(Bytes{other_bytes}),
+                        format_count(checkpoint->other_folders().size())));
+    }
     row(console, "catalog", to_hex(checkpoint->catalog().id()));
     console.document({{"schema", "refit.inspect/1"},
                       {"kind", checkpoint->is_directory() ? "directory" : "safetensors"},
@@ -137,6 +154,8 @@ Status inspect_checkpoint(const Console& console, const fs::path& path) {
                       {"words", words},
                       {"types", by_type},
                       {"files", files},
+                      {"other_files", others},
+                      {"other_folders", checkpoint->other_folders()},
                       {"catalog", to_hex(checkpoint->catalog().id())}});
     return Done{};
 }

@@ -54,11 +54,13 @@ Outcome run_refit(const std::vector<std::string>& arguments, const Start& start)
     const pid_t child = fork();
     if (child == 0) become_refit(arguments, start, out, err);
     int status = 0;
-    waitpid(child, &status, 0);
+    rusage usage{};
+    wait4(child, &status, 0, &usage);
     Outcome outcome;
     outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
     outcome.out = read_text_file(out);
     outcome.err = read_text_file(err);
+    outcome.peak_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
     return outcome;
 }
 

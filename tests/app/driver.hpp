@@ -14,6 +14,7 @@ struct Outcome {
     int code = -1;  // exit code; 1000 + signal if one killed it
     std::string out;
     std::string err;
+    std::uint64_t peak_bytes = 0;  // the most memory that was resident
 
     nlohmann::json document() const { return nlohmann::json::parse(out, nullptr, false); }
     /// Exactly one line on stderr.

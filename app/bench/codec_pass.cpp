@@ -1,0 +1,178 @@
+#include "app/bench/codec_pass.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+
+#include "engine/codec/container.hpp"
+#include "workloads/encode_checkpoints.hpp"
+
+namespace refit {
+namespace {
+
+constexpr std::uint64_t kBlockWords = kTileWordsMax;  // of compare and copy, per task
+
+class Stopwatch {
+public:
+    /// Seconds since the last call, or since it was made.
+    double lap() {
+        const auto now = std::chrono::steady_clock::now();
+        const double seconds = std::chrono::duration<double>(now - start_).count();
+        start_ = now;
+        return seconds;
+    }
+
+private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::uint64_t blocks_of(std::uint64_t words) { return (words + kBlockWords - 1) / kBlockWords; }
+
+std::span<const std::uint16_t> block_of(const std::vector<std::uint16_t>& words,
+                                        std::uint64_t block) {
+    const std::uint64_t first = block * kBlockWords;
+    return std::span(words).subspan(first, std::min(kBlockWords, words.size() - first));
+}
+
+}  // namespace
+
+void SpanWeights::read(std::uint32_t tensor,
+                       std::uint64_t first,
+                       std::span<std::uint16_t> out) const {
+    std::ranges::copy(view(tensor, first, out.size()), out.begin());
+}
+
+std::span<const std::uint16_t> SpanWeights::view(std::uint32_t tensor,
+                                                 std::uint64_t first,
+                                                 std::uint64_t words) const {
+    const Tensor& from = catalog_.tensor(tensor);
+    REFIT_ASSERT(words <= from.words && first <= from.words - words);
+    return words_.subspan(from.first_word + first, words);
+}
+
+std::uint64_t count_mismatches(std::span<const std::uint16_t> words,
+                               std::span<const std::uint16_t> expected) {
+    REFIT_ASSERT(words.size() == expected.size());
+    std::uint64_t mismatches = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) mismatches += words[i] != expected[i] ? 1 : 0;
+    return mismatches;
+}
+
+CodecPass::CodecPass(Device& device, std::shared_ptr<const WordPair> pair)
+    : device_(device),
+      pair_(std::move(pair)),
+      grid_(pair_->catalog),
+      units_(make_units(grid_, kFileUnitWords)),
+      base_(pair_->catalog, pair_->base),
+      next_(pair_->catalog, pair_->next),
+      stats_(measure_change(device, pair_->catalog, grid_, base_, next_)),
+      copy_(pair_->base) {}
+
+DeltaContext CodecPass::context() const { return {pair_->catalog, grid_, kFileSalt}; }
+
+std::vector<EncodedUnit> CodecPass::encode(const Codec& codec) {
+    UnitEncoder encoder(device_, codec, context());
+    std::vector<EncodedUnit> encoded;
+    encoded.reserve(units_.size());
+    constexpr std::size_t kBatch = kBatchWords / kFileUnitWords;
+    for (std::size_t first = 0; first < units_.size(); first += kBatch) {
+        const std::size_t count = std::min(kBatch, units_.size() - first);
+        auto batch = encoder.encode(std::span(units_).subspan(first, count), base_, next_);
+        std::ranges::move(batch, std::back_inserter(encoded));
+    }
+    return encoded;
+}
+
+Result<DecodedUnit> CodecPass::decode(const Codec& codec, std::size_t unit, ByteSpan bytes) {
+    const auto read_base = [&](std::uint32_t tile, std::span<std::uint16_t> out) {
+        base_.read_tile(grid_.tile(tile), out);
+    };
+    return decode_unit(device_, codec, context(), units_[unit], bytes, read_base);
+}
+
+Result<std::uint64_t> CodecPass::decoded_mismatches(const Codec& codec,
+                                                    const std::vector<EncodedUnit>& units) {
+    std::uint64_t mismatches = 0;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+        REFIT_TRY(unit, decode(codec, i, units[i].bytes));
+        std::vector<std::uint16_t> expected;
+        for (DecodedTile& decoded : unit.tiles) {
+            const Tile& tile = grid_.tile(decoded.tile);
+            device_.overwrite(decoded.base, decoded.changes,
+                              identity_placements(pair_->catalog, tile));
+            expected.resize(tile.words);
+            next_.read_tile(tile, expected);
+            mismatches += count_mismatches(decoded.base, expected);
+        }
+    }
+    return mismatches;
+}
+
+std::uint64_t CodecPass::container_bytes(const Codec& codec,
+                                         const std::vector<EncodedUnit>& units) const {
+    // Version ids have one length whatever they say, so they stay zero here.
+    OpenRecord open;
+    open.catalog = pair_->catalog.id();
+    open.grid = grid_.id();
+    open.codec = codec.name();
+    open.unit_words = kFileUnitWords;
+    open.chunk_bytes = kFileChunkBytes;
+    std::uint64_t bytes = 0;
+    RfdWriter writer([&](ByteSpan written) { bytes += written.size(); }, pair_->catalog, open);
+    PartBuilder builder(open, kFileChunksPerPart);
+    for (const EncodedUnit& unit : units)
+        if (const auto part = builder.add(unit.bytes)) writer.write(*part);
+    if (const auto part = builder.flush()) writer.write(*part);
+    writer.finish({}, builder.parts(), stats_.changed, {});
+    return bytes;
+}
+
+CodecCheck CodecPass::check(const Codec& codec) {
+    const std::vector<EncodedUnit> units = encode(codec);
+    CodecCheck result;
+    result.container_bytes = container_bytes(codec, units);
+    const auto mismatches = decoded_mismatches(codec, units);
+    if (mismatches.has_value()) {
+        result.mismatches = mismatches.value();
+    } else {
+        result.failure = mismatches.error().what;
+    }
+    return result;
+}
+
+void CodecPass::compare() {
+    std::atomic<bool> differs = false;
+    device_.for_each(blocks_of(copy_.size()), [&](std::uint64_t block, unsigned) {
+        const auto one = block_of(pair_->base, block);
+        if (std::memcmp(one.data(), block_of(copy_, block).data(), one.size_bytes()) != 0)
+            differs = true;
+    });
+    compared_equal_ = !differs;
+}
+
+void CodecPass::copy() {
+    device_.for_each(blocks_of(copy_.size()), [&](std::uint64_t block, unsigned) {
+        const auto from = block_of(pair_->base, block);
+        std::memcpy(&copy_[block * kBlockWords], from.data(), from.size_bytes());
+    });
+}
+
+PassSeconds CodecPass::run(const Codec& codec) {
+    PassSeconds seconds;
+    Stopwatch watch;
+    const std::vector<EncodedUnit> units = encode(codec);
+    seconds.encode = watch.lap();
+    compare();
+    seconds.compare = watch.lap();
+    for (std::size_t i = 0; i < units.size(); ++i) {
+        const auto unit = decode(codec, i, units[i].bytes);
+        REFIT_ASSERT(unit.has_value());
+    }
+    seconds.decode = watch.lap();
+    copy();
+    seconds.copy = watch.lap();
+    return seconds;
+}
+
+}  // namespace refit

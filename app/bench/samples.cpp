@@ -1,0 +1,124 @@
+#include "app/bench/samples.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/bench/tile_sample.hpp"
+#include "app/format.hpp"
+#include "workloads/checkpoint_match.hpp"
+#include "workloads/trace.hpp"
+
+namespace refit {
+namespace {
+
+constexpr std::uint32_t kUniformPercents[] = {1, 3, 5};
+
+BenchSample uniform_sample(const std::shared_ptr<Device>& device,
+                           std::uint32_t percent,
+                           UniformSpec spec) {
+    spec.changed_per_million = percent * 10'000;
+    BenchSample sample;
+    sample.name = fmt::format("uniform-{}%", percent);
+    sample.profile = "uniform";
+    sample.title = {fmt::format("profile uniform, seed {}", spec.seed)};
+    sample.words = spec.words;
+    sample.make = [device, spec] {
+        return std::make_shared<const WordPair>(make_uniform_pair(*device, spec));
+    };
+    return sample;
+}
+
+/// All words of a version, in canonical order.
+std::vector<std::uint16_t> all_words(const Catalog& catalog, const Weights& weights) {
+    std::vector<std::uint16_t> words(catalog.words().count);
+    for (std::uint32_t id = 0; id < catalog.tensors().size(); ++id) {
+        const Tensor& tensor = catalog.tensor(id);
+        weights.read(id, 0, std::span(words).subspan(tensor.first_word, tensor.words));
+    }
+    return words;
+}
+
+BenchSample trace_sample(const std::shared_ptr<const StepSource>& trace, std::uint64_t steps) {
+    BenchSample sample;
+    const std::string count = fmt::format("{} step{}", steps, steps == 1 ? "" : "s");
+    sample.name = fmt::format("{}-{}-step{}", trace->name(), steps, steps == 1 ? "" : "s");
+    sample.profile = "trace";
+    sample.title = {fmt::format("trace {}, {} of training; small", trace->name(), count)};
+    sample.words = trace->catalog().words().count;
+    sample.make = [trace, steps] {
+        const Catalog& catalog = trace->catalog();
+        return std::make_shared<const WordPair>(
+            WordPair{catalog, all_words(catalog, trace->version(0)),
+                     all_words(catalog, trace->version(steps))});
+    };
+    return sample;
+}
+
+std::string fraction_text(double fraction) { return fmt::format("{:.3g} %", fraction * 100); }
+
+}  // namespace
+
+Result<std::vector<BenchSample>> built_in_samples(const Console& console,
+                                                  const std::shared_ptr<Device>& device,
+                                                  std::uint64_t uniform_words,
+                                                  std::uint64_t seed) {
+    REFIT_ASSERT(uniform_words <= kSampleWordsMax);
+    std::vector<BenchSample> samples;
+    for (const std::uint32_t percent : kUniformPercents)
+        samples.push_back(uniform_sample(device, percent, UniformSpec{uniform_words, 0, seed}));
+    REFIT_TRY(
+        opened,
+        open_trace(console.data_root / "workloads" / "traces" / "dense" / "trace.toml", *device));
+    const std::shared_ptr<const StepSource> trace = std::move(opened);
+    for (std::uint64_t steps = 1; steps < trace->versions(); ++steps)
+        samples.push_back(trace_sample(trace, steps));
+    return samples;
+}
+
+Result<BenchSample> file_sample(const Console& console, const FilePair& files) {
+    REFIT_TRY(base, Checkpoint::open(files.base));
+    REFIT_TRY(next, Checkpoint::open(files.next));
+    auto match = match_checkpoints(*base, *next, false);
+    if (!match.has_value()) return in_file(match.error(), files.next.string());
+    const Catalog& catalog = match.value().catalog;
+    const std::uint64_t total = catalog.words().count;
+    if (total == 0) {
+        return Error{ErrorCode::invalid_input,
+                     "has no BF16 or F16 tensor of one shape in common with " + files.base.string(),
+                     files.next.string()};
+    }
+    auto base_words = SelectedWeights::select(*base, catalog);
+    auto next_words = SelectedWeights::select(*next, catalog);
+    REFIT_ASSERT(base_words.has_value() && next_words.has_value());
+
+    const double fraction = files.fraction.value_or(1);
+    const auto wanted = static_cast<std::uint64_t>(static_cast<double>(total) * fraction);
+    const Grid grid(catalog);
+    const auto tiles = draw_tiles(catalog, grid, std::min(wanted, kSampleWordsMax), files.seed);
+    if (tiles.empty()) {
+        return Error{ErrorCode::invalid_input,
+                     fmt::format("{} of its {} words is less than a tile", fraction_text(fraction),
+                                 format_count(total)),
+                     files.next.string()};
+    }
+    const auto words = std::make_shared<const WordPair>(
+        read_tiles(console, catalog, grid, tiles, {base_words.value(), next_words.value()}));
+    BenchSample sample;
+    sample.name = sample.profile = "files";
+    sample.words = words->catalog.words().count;
+    sample.sampled_fraction = static_cast<double>(sample.words) / static_cast<double>(total);
+    sample.title = {fmt::format("{}: {} of {} words", files.next.filename().string(),
+                                fraction_text(sample.sampled_fraction), format_count(total))};
+    if (sample.words < total)
+        sample.title.push_back(
+            fmt::format("whole tiles by tensor kind and layer, seed {}", files.seed));
+    if (wanted > kSampleWordsMax) {
+        sample.title.push_back(fmt::format("limited to {} of either version",
+                                           format_bytes(size_of(Words{kSampleWordsMax}))));
+    }
+    sample.make = [words] { return words; };
+    return sample;
+}
+
+}  // namespace refit

@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <charconv>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "app/bench/codec_rows.hpp"
+#include "app/bench/report.hpp"
+#include "app/commands/commands.hpp"
+#include "app/host.hpp"
+
+namespace refit {
+namespace {
+
+struct BenchFlags {
+    std::string what = "codec";
+    std::vector<std::string> library;  // flags for Google Benchmark
+    std::string base;
+    std::string next;
+    std::optional<double> fraction;
+    std::vector<std::string> codecs;
+    std::uint64_t uniform_words = UniformSpec{}.words;
+    std::uint64_t seed = UniformSpec{}.seed;
+    unsigned threads = 0;
+};
+
+/// "16Mi", "64Ki" or plain digits become plain digits within the limits.
+std::string check_words(std::string& text) {
+    std::uint64_t count = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, failure] = std::from_chars(text.data(), end, count);
+    const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+    const unsigned shift = unit == "Ki" ? 10 : unit == "Mi" ? 20 : 0;
+    const bool number = failure == std::errc{} && (unit.empty() || shift > 0);
+    if (number && count <= kSampleWordsMax >> shift && count << shift >= kUniformWordsMin) {
+        text = std::to_string(count << shift);
+        return {};
+    }
+    return fmt::format("takes {}Ki to {}Mi words, not '{}'", kUniformWordsMin >> 10,
+                       kSampleWordsMax >> 20, text);
+}
+
+/// "0.05" or "5%" becomes a plain number above 0, at most 1.
+std::string check_fraction(std::string& text) {
+    double fraction = 0;
+    const char* const end = text.data() + text.size();
+    const auto [rest, failure] = std::from_chars(text.data(), end, fraction);
+    const bool percent = std::string_view(rest, static_cast<std::size_t>(end - rest)) == "%";
+    if (percent) fraction /= 100;
+    if (failure == std::errc{} && (percent || rest == end) && fraction > 0 && fraction <= 1) {
+        text = fmt::format("{:.17g}", fraction);
+        return {};
+    }
+    return "takes a fraction above 0 and at most 1 (0.05 or 5%), not '" + text + "'";
+}
+
+/// Without a name the first flag behind -- stands in its place.
+void check_positionals(BenchFlags& flags) {
+    if (flags.what.starts_with('-'))
+        flags.library.insert(flags.library.begin(), std::exchange(flags.what, "codec"));
+    if (flags.what != "codec") throw CLI::ValidationError("knows codec, not " + flags.what);
+    for (const std::string& flag : flags.library)
+        if (!flag.starts_with("--benchmark_"))
+            throw CLI::ValidationError("after -- come flags --benchmark_..., not " + flag);
+}
+
+Result<std::vector<BenchSample>> choose_samples(const Console& console,
+                                                const std::shared_ptr<Device>& device,
+                                                const BenchFlags& flags) {
+    if (flags.base.empty())
+        return built_in_samples(console, device, flags.uniform_words, flags.seed);
+    REFIT_TRY(sample, file_sample(console, {flags.base, flags.next, flags.fraction, flags.seed}));
+    return std::vector<BenchSample>{sample};
+}
+
+Result<ExitCode> bench(const Console& console, const BenchFlags& flags) {
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<const Codec*> codecs;
+    for (const auto& codec : builtin_codecs()) {
+        const auto& names = flags.codecs;
+        if (names.empty() || std::ranges::find(names, codec->name()) != names.end())
+            codecs.push_back(codec.get());
+    }
+    const std::shared_ptr<Device> device = make_cpu_device(flags.threads);
+    REFIT_TRY(samples, choose_samples(console, device, flags));
+    const std::vector<BenchRow> rows =
+        measure_codecs(console, *device, samples, codecs, flags.library);
+    BenchHost host{cpu_name(), device->detail(), device->lanes(), 0};
+    host.wall_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    for (const std::string& line : bench_table(samples, rows, host)) console.say(line);
+    console.document(bench_document(samples, rows, host));
+    const bool exact = std::ranges::all_of(rows, &BenchRow::exact);
+    return exact ? ExitCode::success : ExitCode::mismatch;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& program, const Console& console) {
+    CLI::App* command = program.add_subcommand(
+        "bench", "Size and speed of every codec beside this machine's compare and copy");
+    const auto flags = std::make_shared<BenchFlags>();
+    command->add_option("WHAT", flags->what, "codec")->capture_default_str()->type_name("");
+    command->add_option("FLAGS", flags->library, "Behind --: flags for Google Benchmark")
+        ->type_name("");
+    CLI::Option* base =
+        command->add_option("--base", flags->base, "Your own checkpoint pair: before");
+    CLI::Option* next = command->add_option("--new", flags->next, "and after");
+    CLI::Option* fraction =
+        command
+            ->add_option("--sample", flags->fraction,
+                         "At most this fraction of the pair, in whole tiles by kind and layer; "
+                         "64 Mi words at most, which is the default")
+            ->transform(CLI::Validator(check_fraction, "FRACTION"))
+            ->type_name("");
+    CLI::Option* words = command
+                             ->add_option("--words", flags->uniform_words,
+                                          "Without files: words of the made-up model, 16Ki to 64Mi "
+                                          "(default 16Mi)")
+                             ->transform(CLI::Validator(check_words, "WORDS"))
+                             ->type_name("");
+    std::vector<std::string> codecs;
+    for (const auto& codec : builtin_codecs()) codecs.emplace_back(codec->name());
+    command->add_option("--codec", flags->codecs, "Only this one; repeatable")
+        ->expected(1)
+        ->allow_extra_args(false)  // or it would swallow the --
+        ->take_all()
+        ->check(CLI::IsMember(codecs));
+    command->add_option("--seed", flags->seed, "Of made-up words and of the draw")
+        ->capture_default_str();
+    command->add_option("--threads", flags->threads, "0: one per usable core")
+        ->check(CLI::Range(0, 1024))
+        ->capture_default_str();
+    base->needs(next);
+    next->needs(base);
+    fraction->needs(base);
+    words->excludes(base);
+    command->callback([flags] { check_positionals(*flags); });
+    return {command, [&console, flags] { return bench(console, *flags); }};
+}
+
+}  // namespace refit
