@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "tests/fuzz/targets.hpp"
+#include "workloads/checkpoint_layout.hpp"
+#include "workloads/safetensors.hpp"
+
+namespace refit::fuzz {
+
+namespace {
+
+/// An error is one line that says something.
+void check_error(const Error& error) {
+    REFIT_ASSERT(!error.what.empty());
+    REFIT_ASSERT(error.what.find_first_of(std::string_view("\n\r\0", 3)) == error.what.npos);
+}
+
+template <class T>
+bool accepted(const Result<T>& result) {
+    if (!result.has_value()) check_error(result.error());
+    return result.has_value();
+}
+
+}  // namespace
+
+int fuzz_safetensors_header(ByteSpan bytes) {
+    ByteWriter header;
+    header.write(std::uint64_t{bytes.size()});
+    header.append(bytes);
+    const auto file = make_checkpoint_file("model.safetensors", header.bytes());
+    if (!accepted(file)) return 0;
+    std::uint64_t end = 0;
+    for (const FileTensor& tensor : file.value().tensors) {
+        REFIT_ASSERT(tensor.begin == end && tensor.end >= tensor.begin);
+        REFIT_ASSERT(dtype_bits(tensor.dtype) != 0);
+        end = tensor.end;
+    }
+    REFIT_ASSERT(file.value().data_bytes == end);
+    const std::vector<CheckpointFile> files{file.value()};
+    const auto layout = lay_out(files);
+    if (!accepted(layout)) return 0;
+    REFIT_ASSERT(layout.value().tensors.size() == files[0].tensors.size());
+    REFIT_ASSERT(layout.value().word_tensors.size() == layout.value().catalog.tensors().size());
+    return 0;
+}
+
+int fuzz_safetensors_index(ByteSpan bytes) {
+    const auto map = parse_safetensors_index(bytes);
+    if (!accepted(map)) return 0;
+    REFIT_ASSERT(std::ranges::is_sorted(map.value()));
+    for (const auto& [tensor, file] : map.value()) REFIT_ASSERT(is_shard_name(file));
+    return 0;
+}
+
+std::vector<Target> workloads_targets() {
+    return {{"safetensors-header", 112, fuzz_safetensors_header},
+            {"safetensors-index", 80, fuzz_safetensors_index}};
+}
+
+}  // namespace refit::fuzz

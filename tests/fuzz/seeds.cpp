@@ -1,0 +1,228 @@
+#include "tests/fuzz/seeds.hpp"
+
+#include <algorithm>
+
+#include "engine/codec/attachments.hpp"
+#include "engine/store/in_place_journal.hpp"
+#include "tests/engine/codec_fixture.hpp"
+#include "tests/fuzz/targets.hpp"
+#include "tests/support/files.hpp"
+
+namespace refit::fuzz {
+
+namespace {
+
+using test::WordVector;
+
+std::vector<ByteVector> texts(std::initializer_list<std::string> list) {
+    std::vector<ByteVector> seeds;
+    for (const std::string& text : list) seeds.push_back(to_bytes(text));
+    return seeds;
+}
+
+ByteVector after_choice(std::uint8_t choice, ByteSpan bytes) {
+    ByteWriter writer;
+    writer.write(choice);
+    writer.append(bytes);
+    return std::move(writer).take();
+}
+
+std::vector<ByteVector> header_seeds() {
+    return texts(
+        {"{}", R"({"__metadata__":{"format":"pt"}})",
+         "{" + tensor_entry("a", "BF16", "[2,3]", 0, 12) + "}  ",
+         R"({"__metadata__":null,)" + tensor_entry("b", "F4", "[4]", 2, 4) + "," +
+             tensor_entry("\\u0061", "F16", "[]", 0, 2) + "}",
+         R"({"w":{"x":[{"y":-1.5e3}],"data_offsets":[0,0],"dtype":"I64","shape":[3,0]}})"});
+}
+
+std::vector<ByteVector> index_seeds() {
+    return texts({R"({"weight_map":{}})",
+                  R"({"metadata":{"total_size":12},"weight_map":{"a":"model-1.safetensors",)"
+                  R"("b":"x.safetensors"}})",
+                  R"({"weight_map":{"a":"../x.safetensors"}})"});
+}
+
+Manifest manifest_of(const ByteVector& file) {
+    auto reader = RfdReader::parse(file);
+    REFIT_ASSERT(reader.has_value());
+    return reader.value().manifest();
+}
+
+/// Two short tensors, so that a file is mostly records.
+test::Sample tiny_sample() {
+    Rng rng(7, 1);
+    auto [base, next] = test::random_words(rng, 22, 200'000);
+    return {test::make_catalog({{"a", WordType::bf16, {4, 4}}, {"b", WordType::f16, {6}}}),
+            std::move(base), std::move(next)};
+}
+
+std::vector<ByteVector> container_seeds() {
+    const auto device = make_cpu_device(1);
+    test::Sample sample = tiny_sample();
+    test::DeltaOptions one_part;
+    one_part.attachments = {{"file/a", to_bytes("{}")}, {"index", to_bytes("{}")}};
+    test::DeltaOptions two_parts;
+    two_parts.codec = "index-value";
+    two_parts.unit_words = 16;
+    two_parts.chunks_per_part = 1;
+    std::vector<ByteVector> seeds{test::encode_rfd(*device, sample, one_part),
+                                  test::encode_rfd(*device, sample, two_parts)};
+    sample.next = sample.base;
+    seeds.push_back(test::encode_rfd(*device, sample, {}));
+    return seeds;
+}
+
+std::vector<ByteVector> manifest_seeds() {
+    std::vector<ByteVector> seeds;
+    for (const ByteVector& file : container_seeds()) {
+        const Manifest manifest = manifest_of(file);
+        seeds.push_back(after_choice(3, manifest.serialize()));
+        if (seeds.size() > 1) continue;
+        seeds.push_back(after_choice(0, manifest.open.serialize()));
+        seeds.push_back(after_choice(1, manifest.parts[0].serialize()));
+        seeds.push_back(after_choice(2, manifest.seal.serialize()));
+    }
+    return seeds;
+}
+
+std::vector<ByteVector> catalog_seeds() {
+    return {test::make_catalog({}).serialize(), test::small_sample().catalog.serialize()};
+}
+
+std::vector<ByteVector> attachment_seeds() {
+    return {serialize_attachments({}),
+            serialize_attachments(
+                {{"index", to_bytes("{}")}, {"file/a", ByteVector(400, std::byte{7})}})};
+}
+
+std::vector<ByteVector> opaque_seeds() {
+    OpaqueItem item;
+    item.name = "norm.weight";
+    item.bytes = 201;
+    item.has_base = true;
+    const ByteVector base(201, std::byte{1});
+    ByteVector next = base;
+    next[100] = std::byte{2};
+    ByteVector noise(67);
+    for (std::size_t i = 0; i < noise.size(); ++i) noise[i] = static_cast<std::byte>(i * i * 37);
+    return {after_choice(0, serialize_opaque({})),
+            after_choice(
+                0, serialize_opaque(
+                       {item, {OpaqueKind::file, false, "config.json", 9, 0, 9, sha256(base)}})),
+            after_choice(201, encode_opaque_tile(0, 0, base, base)),
+            after_choice(201, encode_opaque_tile(0, 0, base, next)),
+            after_choice(67, encode_opaque_tile(0, 0, {}, noise))};
+}
+
+/// A file that only grows, for the writer of a journal.
+class GrowingFile final : public DiskFile {
+public:
+    std::uint64_t bytes() const override { return bytes_.size(); }
+    void read_at(std::uint64_t, std::span<std::byte>) const override { REFIT_ASSERT(false); }
+    void write_at(std::uint64_t offset, ByteSpan bytes) override {
+        bytes_.resize(std::max<std::size_t>(bytes_.size(), offset + bytes.size()));
+        std::ranges::copy(bytes, bytes_.begin() + static_cast<std::ptrdiff_t>(offset));
+    }
+    void reserve(std::uint64_t) override {}
+    void sync() override {}
+    const ByteVector& all() const { return bytes_; }
+
+private:
+    ByteVector bytes_;
+};
+
+std::vector<ByteVector> journal_seeds() {
+    GrowingFile small;
+    JournalWriter nothing(small, to_bytes("identity"), {"model.safetensors"});
+    nothing.commit();
+    GrowingFile large;
+    JournalWriter writer(large, to_bytes("identity"), {"model.safetensors", "b"});
+    const std::uint32_t number = writer.patched({"model.safetensors", 100'000});
+    writer.select(number);
+    for (const std::uint64_t word : {5, 9, 700}) writer.add_word(80 + 2 * word, 0x3F80);
+    for (std::uint64_t word = 1000; word < 1040; ++word) writer.add_word(81 + 2 * word, 0x8000);
+    writer.add_bytes(8, to_bytes("{\"header\":1}"));
+    writer.created({"c", 7});
+    writer.removed("d");
+    writer.commit();
+    return {small.all(), large.all()};
+}
+
+std::vector<ByteVector> scenario_seeds() {
+    return texts(
+        {"schema = \"refit.scenario/1\"\ntitle = \"t\"\n[source]\ntrace = \"dense\"\n",
+         "[delta]\ncodec = \"xor-zstd\"\nchunk = \"8 MiB\"\n[loop]\nshape = \"synchronous\"\n",
+         "[[fault]]\nkind = \"kill\"\nnode = \"r1\"\nat_percent = 50\nduration = \"2 s\"\n",
+         read_text_file(std::filesystem::path(REFIT_SOURCE_DIR) / "scenarios" / "smoke.toml")});
+}
+
+std::vector<ByteVector> quantity_seeds() {
+    return texts({std::string("\0008 MiB", 6), "\0013 Gbit/s", "\0021.5 GB/s", "\003250 ms",
+                  "\004speedup>=12", "\004gpu_idle.fraction < 3 %", "\00220000000000 GiB/s"});
+}
+
+/// Three tiles of one unit: one that changes a little, one wholly, one not at all.
+ByteVector codec_seed(const Codec& codec, std::size_t size_choice, unsigned change_every) {
+    ByteWriter draft;
+    draft.write(std::uint8_t{2});
+    for (std::size_t i = 0; i < 3; ++i) {
+        draft.write(static_cast<std::uint8_t>(size_choice - i));
+        draft.write(std::uint8_t{0});
+        draft.write(std::uint16_t{0});
+    }
+    const CodecInput input = read_codec_input(draft.bytes());
+    const auto device = make_cpu_device(1);
+    std::vector<WordVector> next;
+    std::vector<Changes> changes(input.tiles.size());
+    for (std::size_t i = 0; i < input.tiles.size(); ++i) {
+        const auto base = input.tiles[i].base;
+        next.emplace_back(base.begin(), base.end());
+        const std::size_t every = i == 0 ? change_every : 1;
+        for (std::size_t k = 0; k < next[i].size() && i < 2; k += every)
+            next[i][k] = static_cast<std::uint16_t>(next[i][k] ^ (k % 7 == 0 ? 0x8001u : 1u));
+        device->diff(base, next[i], changes[i]);
+    }
+    std::vector<TileDiff> tiles;
+    std::vector<TileMode> modes;
+    ByteWriter writer;
+    writer.write(std::uint8_t{2});
+    for (std::size_t i = 0; i < input.tiles.size(); ++i) {
+        tiles.push_back({input.tiles[i].base, next[i], &changes[i]});
+        modes.push_back(codec.choose_mode(tiles.back()));
+        writer.write(static_cast<std::uint8_t>(size_choice - i));
+        writer.write(static_cast<std::uint8_t>(modes.back()));
+        writer.write(static_cast<std::uint16_t>(changes[i].changed()));
+    }
+    ByteVector body;
+    codec.encode(tiles, modes, body);
+    writer.append(body);
+    return std::move(writer).take();
+}
+
+std::vector<ByteVector> codec_seeds(const std::string& name) {
+    const auto codec = find_codec(name);
+    if (!codec.has_value()) return {};
+    return {codec_seed(*codec.value(), 7, 3), codec_seed(*codec.value(), 12, 9),
+            codec_seed(*codec.value(), 14, 40)};
+}
+
+}  // namespace
+
+std::vector<ByteVector> seeds_of(const std::string& target) {
+    constexpr std::string_view kCodec = "codec-";
+    if (target.starts_with(kCodec)) return codec_seeds(target.substr(kCodec.size()));
+    if (target == "safetensors-header") return header_seeds();
+    if (target == "safetensors-index") return index_seeds();
+    if (target == "container") return container_seeds();
+    if (target == "manifest") return manifest_seeds();
+    if (target == "catalog") return catalog_seeds();
+    if (target == "attachments") return attachment_seeds();
+    if (target == "opaque") return opaque_seeds();
+    if (target == "journal") return journal_seeds();
+    if (target == "scenario") return scenario_seeds();
+    if (target == "quantities") return quantity_seeds();
+    return {};
+}
+
+}  // namespace refit::fuzz
