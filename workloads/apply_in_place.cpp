@@ -237,8 +237,7 @@ InPlaceTarget target_of(const Checkpoint& base, const DeltaContents& contents, b
     for (const CheckpointFile& file : contents.contents.files) add(file.name);
     for (const OtherFile& other : contents.contents.others) add(other.name);
     std::ranges::sort(target.files);
-    const auto twice = std::ranges::unique(target.files);
-    target.files.erase(twice.begin(), twice.end());
+    target.files.erase(std::unique(target.files.begin(), target.files.end()), target.files.end());
     return target;
 }
 

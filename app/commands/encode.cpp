@@ -85,7 +85,7 @@ void note_others(const Console& console, const EncodeFlags& flags, const Checkpo
     constexpr std::size_t kNamed = 5;
     const std::size_t named = std::min(left.size(), kNamed);
     console.note(
-        fmt::format("not carried: {}{}{}", fmt::join(left.begin(), left.begin() + named, ", "),
+        fmt::format("not carried: {}{}{}", fmt::join(std::span(left).first(named), ", "),
                     left.size() > named ? fmt::format(" and {} more", left.size() - named) : "",
                     flags.with_files ? "" : "; --with-files carries files"));
 }

@@ -28,12 +28,15 @@ ByteVector after_choice(std::uint8_t choice, ByteSpan bytes) {
 }
 
 std::vector<ByteVector> header_seeds() {
-    return texts(
-        {"{}", R"({"__metadata__":{"format":"pt"}})",
-         "{" + tensor_entry("a", "BF16", "[2,3]", 0, 12) + "}  ",
-         R"({"__metadata__":null,)" + tensor_entry("b", "F4", "[4]", 2, 4) + "," +
-             tensor_entry("\\u0061", "F16", "[]", 0, 2) + "}",
-         R"({"w":{"x":[{"y":-1.5e3}],"data_offsets":[0,0],"dtype":"I64","shape":[3,0]}})"});
+    return texts({"{}", R"({"__metadata__":{"format":"pt"}})",
+                  "{" + tensor_entry("a", "BF16", "[2,3]", 0, 12) + "}  ",
+                  R"({"__metadata__":null,)" + tensor_entry("b", "F4", "[4]", 2, 4) + "," +
+                      tensor_entry("\\u0061", "F16", "[]", 0, 2) + "}",
+                  R"({"w":{"x":[{"y":-1.5e3}],"data_offsets":[0,0],"dtype":"I64","shape":[3,0]}})",
+                  // A hole, and an overlap.
+                  "{" + tensor_entry("a", "BF16", "[2]", 4, 8) + "}",
+                  "{" + tensor_entry("a", "U8", "[2]", 0, 2) + "," +
+                      tensor_entry("b", "U8", "[2]", 1, 3) + "}"});
 }
 
 std::vector<ByteVector> index_seeds() {
@@ -91,7 +94,9 @@ std::vector<ByteVector> catalog_seeds() {
 }
 
 std::vector<ByteVector> attachment_seeds() {
-    return {serialize_attachments({}),
+    std::string unsafe(as_text(serialize_attachments({{"ab/c", to_bytes("{}")}})));
+    unsafe.replace(unsafe.find("ab/c"), 4, "../c");
+    return {to_bytes(unsafe), serialize_attachments({}),
             serialize_attachments(
                 {{"index", to_bytes("{}")}, {"file/a", ByteVector(400, std::byte{7})}})};
 }
@@ -140,7 +145,7 @@ std::vector<ByteVector> journal_seeds() {
     JournalWriter writer(large, to_bytes("identity"), {"model.safetensors", "b"});
     const std::uint32_t number = writer.patched({"model.safetensors", 100'000});
     writer.select(number);
-    for (const std::uint64_t word : {5, 9, 700}) writer.add_word(80 + 2 * word, 0x3F80);
+    for (const std::uint64_t word : {5u, 9u, 700u}) writer.add_word(80 + 2 * word, 0x3F80);
     for (std::uint64_t word = 1000; word < 1040; ++word) writer.add_word(81 + 2 * word, 0x8000);
     writer.add_bytes(8, to_bytes("{\"header\":1}"));
     writer.created({"c", 7});

@@ -28,6 +28,26 @@ void expect_diff(const WordVector& base, const WordVector& next, const std::stri
     }
 }
 
+TEST(Diff, FindsChangesThatCrowdBehindOrAheadOfQuietWords) {
+    // A level may judge a segment by its first words: whatever it concludes must not show.
+    TestRng rng{17};
+    const WordVector base = random_words(rng, 4096 + 200);
+    for (const std::size_t quiet : {0u, 63u, 64u, 500u, 512u, 576u, 2047u, 2048u, 2049u, 4090u}) {
+        for (const std::uint64_t per_mille : {12u, 40u, 150u, 190u, 300u, 1000u}) {
+            WordVector behind = base;
+            WordVector ahead = base;
+            for (std::size_t i = 0; i < base.size(); ++i) {
+                if (rng.below(1000) >= per_mille) continue;
+                WordVector& next = i < quiet ? ahead : behind;
+                next[i] = static_cast<std::uint16_t>(next[i] ^ rng.mask());
+            }
+            const std::string what = std::to_string(quiet) + ", " + std::to_string(per_mille);
+            expect_diff(base, behind, "behind " + what);
+            expect_diff(base, ahead, "ahead of " + what);
+        }
+    }
+}
+
 TEST(Diff, FindsWhatDiffersAtEveryLengthAndStart) {
     constexpr std::uint64_t kSeed = 11;
     TestRng rng{kSeed};
