@@ -129,7 +129,7 @@ TEST_P(Cases, RoundTripsGiveBackEveryByte) {
     ASSERT_FALSE(codecs.empty());
     std::map<std::string, int> seen;
     for (const Json& check : checks_of("roundtrip")) {
-        if (sharded() && check["elements"] == 0) continue;  // no tensor, no shard
+        if (sharded() && check.value("elements", 1) == 0) continue;  // no tensor, no shard
         ++seen[check["id"]];
         for (const std::string& codec : codecs) {
             SCOPED_TRACE(testing::Message()

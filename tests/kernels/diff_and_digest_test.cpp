@@ -127,7 +127,7 @@ TEST(DiffAndDigest, TakesTilesOfManyPiecesAndOfWordsThatAreNobodys) {
 TEST(DiffAndDigest, ReadsSteppedAndTransposedPlacementsAsDigestDoes) {
     TestRng rng{43};
     Case tile;
-    tile.base = random_words(rng, 60 * 70);
+    tile.base = random_words(rng, 60'000);
     tile.next = random_next(rng, tile.base, 30);
     Placement stepped = whole_tensor(60, 70);
     stepped.col_first = 1;
@@ -136,7 +136,11 @@ TEST(DiffAndDigest, ReadsSteppedAndTransposedPlacementsAsDigestDoes) {
     Placement transposed = whole_tensor(60, 70);
     transposed.local_row_stride = 1;
     transposed.local_col_stride = 60;
-    for (const Placement& p : {stepped, transposed}) {
+    Placement wide = whole_tensor(1, 60'000);  // more held columns than a window has
+    wide.col_first = 1;
+    wide.col_count = 19'999;
+    wide.col_step = 3;
+    for (const Placement& p : {stepped, transposed, wide}) {
         tile.placements = {p};
         expect_all(tile, 0, "placement");
     }
