@@ -260,12 +260,6 @@ void Checkpoint::read_bytes(const StoredTensor& tensor,
     state_->handles[tensor.file].read_at(tensor.offset + first, out);
 }
 
-void Checkpoint::prefetch(const StoredTensor& tensor,
-                          std::uint64_t first,
-                          std::uint64_t bytes) const {
-    state_->handles[tensor.file].prefetch(tensor.offset + first, bytes);
-}
-
 void Checkpoint::read(std::uint32_t tensor,
                       std::uint64_t first,
                       std::span<std::uint16_t> out) const {

@@ -69,9 +69,6 @@ public:
                     std::uint64_t first,
                     std::span<std::byte> out) const;
 
-    /// Starts to read what will be asked for soon; a hint.
-    void prefetch(const StoredTensor& tensor, std::uint64_t first, std::uint64_t bytes) const;
-
     /// The tensors a catalog takes: BF16 and F16. The names of all others.
     const Catalog& catalog() const;
     std::vector<std::string> other_tensors() const;

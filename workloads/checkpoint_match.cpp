@@ -77,11 +77,6 @@ void SelectedWeights::read(std::uint32_t tensor,
     checkpoint_.read_bytes(*tensors_[tensor], 2 * first, std::as_writable_bytes(out));
 }
 
-void SelectedWeights::prefetch(const Tile& tile) const {
-    for (const Piece& piece : tile.pieces)
-        checkpoint_.prefetch(*tensors_[piece.tensor], 2 * piece.tensor_first, 2 * piece.words);
-}
-
 void OpaqueBytes::read(std::uint64_t first, std::span<std::byte> out) const {
     if (tensor_ != nullptr) return checkpoint_->read_bytes(*tensor_, first, out);
     checkpoint_->read_other(other_, first, out);

@@ -27,9 +27,6 @@ public:
               std::uint64_t first,
               std::span<std::uint16_t> out) const override;
 
-    /// Starts to read a tile that will be asked for soon; a hint.
-    void prefetch(const Tile& tile) const;
-
 private:
     explicit SelectedWeights(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
 

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "workloads/tile_reader.hpp"
+
 namespace refit {
 
 namespace {
-
-/// How far disks are asked ahead: enough to keep one busy while a batch is coded.
-constexpr std::uint64_t kPrefetchWords = std::uint64_t{64} << 20;
-constexpr std::uint64_t kPrefetchRun = std::uint64_t{16} << 20;
 
 /// One delta being written: what all its stages share.
 class Encoding {
@@ -31,33 +29,27 @@ public:
         summary_.words = match.catalog.words().count;
     }
 
-    void encode_words(const SelectedWeights& base,
-                      const SelectedWeights& next,
-                      const ByteProgress& progress) {
+    void encode_words(const Weights& base, const Weights& next, const ByteProgress& progress) {
         UnitEncoder encoder(device_, codec_, {match_.catalog, grid_, kFileSalt}, now_);
         const std::vector<UnitRange> units = make_units(grid_, kFileUnitWords);
-        std::uint64_t words_done = 0;
-        for (std::size_t first = 0; first < units.size();) {
-            std::size_t count = 0;
-            std::uint64_t words = 0;
-            do {
-                words += words_of(units[first + count++]);
-            } while (first + count < units.size() && count < device_.lanes() &&
-                     words + words_of(units[first + count]) <= kBatchWords);
-            prefetch(base, next, words_done + kPrefetchWords);
-            for (const EncodedUnit& unit :
-                 encoder.encode(std::span(units).subspan(first, count), base, next)) {
+        const auto batches = make_batches(units);
+        TileReader reader(grid_, base, next, batches, now_);
+        std::vector<EncodedUnit> encoded;  // its buffers serve every batch
+        for (std::size_t i = 0; i < batches.size(); ++i) {
+            const TileReader::Batch batch = reader.next();
+            encoder.encode(batch.units, batch.base, batch.next, encoded);
+            for (const EncodedUnit& unit : encoded) {
                 append_to(base_digests_, unit.base_digests);
                 append_to(next_digests_, unit.next_digests);
                 changed_ += unit.changed_words;
                 add(unit.bytes);
             }
-            first += count;
-            words_done += words;
+            std::uint64_t words = 0;
+            for (const UnitRange unit : batch.units) words += words_of(unit);
             progress(size_of(Words{words}));
         }
         const StageTimes times = encoder.times();
-        summary_.times.read = times.read;
+        summary_.times.read = reader.time() + times.read;
         summary_.times.code = times.scan + times.code;
     }
 
@@ -136,20 +128,20 @@ private:
         return words;
     }
 
-    /// Has both sides read ahead, at least up to this many words from the start; one side after
-    /// the other in long runs, because disks read those best.
-    void prefetch(const SelectedWeights& base, const SelectedWeights& next, std::uint64_t end) {
-        const auto tiles = grid_.tiles();
-        while (prefetched_words_ < end && prefetched_tiles_ < tiles.size()) {
-            const std::size_t first = prefetched_tiles_;
+    /// As many units at once as there are lanes, within the limit on words; one at least.
+    std::vector<std::span<const UnitRange>> make_batches(std::span<const UnitRange> units) const {
+        std::vector<std::span<const UnitRange>> batches;
+        for (std::size_t first = 0; first < units.size();) {
+            std::size_t count = 0;
             std::uint64_t words = 0;
-            while (words < kPrefetchRun && prefetched_tiles_ < tiles.size())
-                words += tiles[prefetched_tiles_++].words;
-            const auto run = tiles.subspan(first, prefetched_tiles_ - first);
-            for (const Tile& tile : run) base.prefetch(tile);
-            for (const Tile& tile : run) next.prefetch(tile);
-            prefetched_words_ += words;
+            do {
+                words += words_of(units[first + count++]);
+            } while (first + count < units.size() && count < device_.lanes() &&
+                     words + words_of(units[first + count]) <= kBatchWords);
+            batches.push_back(units.subspan(first, count));
+            first += count;
         }
+        return batches;
     }
 
     static void append_to(std::vector<std::uint64_t>& all, const std::vector<std::uint64_t>& more) {
@@ -225,8 +217,6 @@ private:
     std::vector<std::uint64_t> base_digests_;
     std::vector<std::uint64_t> next_digests_;
     std::uint64_t changed_ = 0;
-    std::uint64_t prefetched_words_ = 0;
-    std::size_t prefetched_tiles_ = 0;
 };
 
 }  // namespace

@@ -2,8 +2,9 @@
 //
 // Order    units of words, then opaque tiles, then the attachments: file headers, index, the table
 //          of opaque items. The base's identity is known last and is patched into the records.
-// Memory   a batch of units: kBatchWords words of either side, their streams, one part; never the
-//          files. At most 512 MiB with the values below.
+// Memory   two batches of units (one read while the other is coded), each of at most kBatchWords
+//          words of either side; their streams; one part; never the files. At most 512 MiB with
+//          the values below.
 // Same     bytes for every number of lanes.
 // Errors   those of reading; the machine's as MachineError.
 #pragma once
@@ -38,10 +39,10 @@ struct DeltaOutput {
 /// Called on the encoding thread with the weight bytes done since the last call. May throw to stop.
 using ByteProgress = std::function<void(Bytes)>;
 
-/// Time by kind of work: reading and coding summed over lanes, writing on one thread.
+/// Time by kind of work; the three overlap.
 struct EncodeTimes {
-    Nanoseconds read;
-    Nanoseconds code;   // diff, digests, codec bodies, opaque frames
+    Nanoseconds read;   // on a thread of its own; of opaque tiles summed over lanes
+    Nanoseconds code;   // diff, digests, codec bodies, opaque frames; summed over lanes
     Nanoseconds write;  // hashing and writing
 };
 

@@ -11,7 +11,8 @@
 namespace refit {
 namespace {
 
-constexpr std::uint64_t kBlockWords = kTileWordsMax;  // of compare and copy, per task
+constexpr std::uint64_t kBlockWords = kTileWordsMax;          // of compare and copy, per task
+constexpr std::size_t kBatch = kBatchWords / kFileUnitWords;  // units encoded at once
 
 class Stopwatch {
 public:
@@ -71,31 +72,35 @@ CodecPass::CodecPass(Device& device, std::shared_ptr<const WordPair> pair)
 
 DeltaContext CodecPass::context() const { return {pair_->catalog, grid_, kFileSalt}; }
 
-std::vector<EncodedUnit> CodecPass::encode(const Codec& codec) {
-    UnitEncoder encoder(device_, codec, context());
-    std::vector<EncodedUnit> encoded;
-    encoded.reserve(units_.size());
-    constexpr std::size_t kBatch = kBatchWords / kFileUnitWords;
-    for (std::size_t first = 0; first < units_.size(); first += kBatch) {
-        const std::size_t count = std::min(kBatch, units_.size() - first);
-        auto batch = encoder.encode(std::span(units_).subspan(first, count), base_, next_);
-        std::ranges::move(batch, std::back_inserter(encoded));
+void CodecPass::encode(const Codec& codec) {
+    if (encodes_ != &codec) {
+        encoder_ = std::make_unique<UnitEncoder>(device_, codec, context());
+        encodes_ = &codec;
+        encoded_.clear();
     }
-    return encoded;
+    encoded_.resize((units_.size() + kBatch - 1) / kBatch);
+    for (std::size_t batch = 0; batch < encoded_.size(); ++batch) {
+        const std::size_t first = batch * kBatch;
+        const std::size_t count = std::min(kBatch, units_.size() - first);
+        encoder_->encode(std::span(units_).subspan(first, count), base_, next_, encoded_[batch]);
+    }
 }
 
-Result<DecodedUnit> CodecPass::decode(const Codec& codec, std::size_t unit, ByteSpan bytes) {
+const EncodedUnit& CodecPass::encoded(std::size_t unit) const {
+    return encoded_[unit / kBatch][unit % kBatch];
+}
+
+Result<DecodedUnit> CodecPass::decode(const Codec& codec, std::size_t unit) {
     const auto read_base = [&](std::uint32_t tile, std::span<std::uint16_t> out) {
         base_.read_tile(grid_.tile(tile), out);
     };
-    return decode_unit(device_, codec, context(), units_[unit], bytes, read_base);
+    return decode_unit(device_, codec, context(), units_[unit], encoded(unit).bytes, read_base);
 }
 
-Result<std::uint64_t> CodecPass::decoded_mismatches(const Codec& codec,
-                                                    const std::vector<EncodedUnit>& units) {
+Result<std::uint64_t> CodecPass::decoded_mismatches(const Codec& codec) {
     std::uint64_t mismatches = 0;
-    for (std::size_t i = 0; i < units.size(); ++i) {
-        REFIT_TRY(unit, decode(codec, i, units[i].bytes));
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+        REFIT_TRY(unit, decode(codec, i));
         std::vector<std::uint16_t> expected;
         for (DecodedTile& decoded : unit.tiles) {
             const Tile& tile = grid_.tile(decoded.tile);
@@ -109,8 +114,7 @@ Result<std::uint64_t> CodecPass::decoded_mismatches(const Codec& codec,
     return mismatches;
 }
 
-std::uint64_t CodecPass::container_bytes(const Codec& codec,
-                                         const std::vector<EncodedUnit>& units) const {
+std::uint64_t CodecPass::container_bytes(const Codec& codec) const {
     // Version ids have one length whatever they say, so they stay zero here.
     OpenRecord open;
     open.catalog = pair_->catalog.id();
@@ -121,18 +125,18 @@ std::uint64_t CodecPass::container_bytes(const Codec& codec,
     std::uint64_t bytes = 0;
     RfdWriter writer([&](ByteSpan written) { bytes += written.size(); }, pair_->catalog, open);
     PartBuilder builder(open, kFileChunksPerPart);
-    for (const EncodedUnit& unit : units)
-        if (const auto part = builder.add(unit.bytes)) writer.write(*part);
+    for (std::size_t i = 0; i < units_.size(); ++i)
+        if (const auto part = builder.add(encoded(i).bytes)) writer.write(*part);
     if (const auto part = builder.flush()) writer.write(*part);
     writer.finish({}, builder.parts(), stats_.changed, {});
     return bytes;
 }
 
 CodecCheck CodecPass::check(const Codec& codec) {
-    const std::vector<EncodedUnit> units = encode(codec);
+    encode(codec);
     CodecCheck result;
-    result.container_bytes = container_bytes(codec, units);
-    const auto mismatches = decoded_mismatches(codec, units);
+    result.container_bytes = container_bytes(codec);
+    const auto mismatches = decoded_mismatches(codec);
     if (mismatches.has_value()) {
         result.mismatches = mismatches.value();
     } else {
@@ -161,12 +165,12 @@ void CodecPass::copy() {
 PassSeconds CodecPass::run(const Codec& codec) {
     PassSeconds seconds;
     Stopwatch watch;
-    const std::vector<EncodedUnit> units = encode(codec);
+    encode(codec);
     seconds.encode = watch.lap();
     compare();
     seconds.compare = watch.lap();
-    for (std::size_t i = 0; i < units.size(); ++i) {
-        const auto unit = decode(codec, i, units[i].bytes);
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+        const auto unit = decode(codec, i);
         REFIT_ASSERT(unit.has_value());
     }
     seconds.decode = watch.lap();

@@ -79,11 +79,13 @@ public:
 
 private:
     DeltaContext context() const;
-    std::vector<EncodedUnit> encode(const Codec& codec);
-    Result<DecodedUnit> decode(const Codec& codec, std::size_t unit, ByteSpan bytes);
-    Result<std::uint64_t> decoded_mismatches(const Codec& codec,
-                                             const std::vector<EncodedUnit>& units);
-    std::uint64_t container_bytes(const Codec& codec, const std::vector<EncodedUnit>& units) const;
+    /// Into encoded_, whose buffers are used again from pass to pass, as from batch to batch of a
+    /// file.
+    void encode(const Codec& codec);
+    Result<DecodedUnit> decode(const Codec& codec, std::size_t unit);
+    Result<std::uint64_t> decoded_mismatches(const Codec& codec);
+    std::uint64_t container_bytes(const Codec& codec) const;
+    const EncodedUnit& encoded(std::size_t unit) const;
     void compare();
     void copy();
 
@@ -95,6 +97,9 @@ private:
     SpanWeights next_;
     ChangeStats stats_;
     std::vector<std::uint16_t> copy_;
+    const Codec* encodes_ = nullptr;  // what encoder_ was made for
+    std::unique_ptr<UnitEncoder> encoder_;
+    std::vector<std::vector<EncodedUnit>> encoded_;  // by batch
     bool compared_equal_ = false;
 };
 

@@ -20,8 +20,6 @@ constexpr mode_t kFolderMode = 0777;
 /// The kernel moves at most 2^31 - 4096 bytes a call; asking for less keeps the loop simple.
 constexpr std::size_t kTransferMax = std::size_t{1} << 30;
 
-constexpr std::uint64_t kPrefetchBytes = std::uint64_t{1} << 20;
-
 std::filesystem::path folder_of(const std::filesystem::path& path) {
     const std::filesystem::path folder = path.parent_path();
     return folder.empty() ? std::filesystem::path(".") : folder;
@@ -70,15 +68,6 @@ void File::read_at(std::uint64_t offset, std::span<std::byte> out) const {
         if (got == 0) throw MachineError(shown_.string() + ": became shorter while it was read");
         out = out.subspan(static_cast<std::size_t>(got));
         offset += static_cast<std::uint64_t>(got);
-    }
-}
-
-void File::prefetch(std::uint64_t offset, std::uint64_t bytes) const {
-    // The kernel cuts a request to its own read-ahead limit: small ones get through whole.
-    for (std::uint64_t at = 0; at < bytes; at += kPrefetchBytes) {
-        ::posix_fadvise(descriptor_, static_cast<off_t>(offset + at),
-                        static_cast<off_t>(std::min(kPrefetchBytes, bytes - at)),
-                        POSIX_FADV_WILLNEED);
     }
 }
 

@@ -35,8 +35,6 @@ public:
     /// Allocates the space now, so that a full disk shows before any work is done.
     void reserve(std::uint64_t bytes);
     void read_at(std::uint64_t offset, std::span<std::byte> out) const;
-    /// Starts to read a range that will be asked for soon. A hint: it never fails.
-    void prefetch(std::uint64_t offset, std::uint64_t bytes) const;
     void write_at(std::uint64_t offset, ByteSpan bytes);
     void sync();
 
