@@ -153,6 +153,10 @@ Result<std::vector<std::string>> list_shards(const fs::path& path, ByteVector& i
     if (!map.has_value()) return in_file(map.error(), index_path.string());
     std::set<std::string> names;
     for (const auto& [tensor, file] : map.value()) names.insert(file);
+    if (names.empty()) {
+        return Error{ErrorCode::invalid_input, "the index names no file at all",
+                     index_path.string()};
+    }
     return std::vector<std::string>(names.begin(), names.end());
 }
 

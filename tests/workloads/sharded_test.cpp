@@ -154,6 +154,7 @@ TEST(ShardedCheckpoint, NamesTheIndexThatIsNone) {
     for (const auto& [text, reason] : std::vector<std::pair<std::string, std::string>>{
              {"", "not valid JSON"},
              {"{}", "no weight_map"},
+             {R"({"weight_map":{}})", "names no file"},
              {"[]", "no weight_map"},
              {"<!DOCTYPE html>", "not valid JSON"},
              {"version https://git-lfs.github.com/spec/v1\n", "not valid JSON"},
