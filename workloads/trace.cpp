@@ -11,6 +11,7 @@
 #include "engine/codec/container.hpp"
 #include "engine/store/file_io.hpp"
 #include "workloads/checkpoint.hpp"
+#include "workloads/decode_checkpoint.hpp"
 #include "workloads/safetensors_json.hpp"
 #include "workloads/toml_parser.hpp"
 
@@ -78,18 +79,6 @@ Result<TraceFile> read_trace_toml(const fs::path& path) {
     return parse_trace_toml(text);
 }
 
-/// The identity of a version, from a full read of its words.
-Hash256 identify(Device& device, const DeltaContext& context, const Weights& weights) {
-    std::vector<std::uint64_t> digests(context.grid.tiles().size());
-    device.for_each(digests.size(), [&](std::uint64_t i, unsigned) {
-        const Tile& tile = context.grid.tile(i);
-        std::vector<std::uint16_t> words(tile.words);
-        weights.read_tile(tile, words);
-        digests[i] = device.digest(words, identity_placements(context.catalog, tile), context.salt);
-    });
-    return version_id(context.catalog.id(), context.salt, digests);
-}
-
 /// Decodes the units of one part and overwrites `words`, all canonical words of the base.
 Status apply_part(Device& device,
                   const Codec& codec,
@@ -132,7 +121,7 @@ Result<std::vector<std::uint16_t>> apply_delta(Device& device,
     if (open.catalog != catalog.id() || open.grid != grid.id())
         return Error{ErrorCode::wrong_base, "the delta is for other tensors than the base has"};
     const DeltaContext context{catalog, grid, open.salt};
-    const Hash256 base_version = identify(device, context, base);
+    const Hash256 base_version = read_version(device, context, base, [](Bytes) {});
     if (open.base_version != base_version) {
         return Error{ErrorCode::wrong_base,
                      fmt::format("the delta is from version {}, the version before it is {}",
@@ -179,7 +168,7 @@ public:
         auto next = std::make_unique<MemoryWeights>(catalog(), std::move(words));
         const DeltaContext context{catalog(), grid_, delta.manifest().open.salt};
         const Hash256& promised = delta.manifest().seal.next_version;
-        const Hash256 reached = identify(device, context, *next);
+        const Hash256 reached = read_version(device, context, *next, [](Bytes) {});
         if (reached != promised) {
             return Error{ErrorCode::corrupt,
                          fmt::format("the delta leads to version {}, its seal says {}",

@@ -96,22 +96,16 @@ public:
                   ByteSpan body,
                   std::span<const TileBase> tiles,
                   std::span<Changes> changes) const override {
-        TilesList list;
-        REFIT_CHECK(decode_frame(device, body, tiles, changes, [&](ByteReader& reader) {
-            return read_streams(reader, tiles, list);
-        }));
-        return stage_list_of_tiles(device, tiles, list, ValueKind::next, changes);
+        return decode_list(device, body, tiles, changes, ValueKind::next,
+                           [&](ByteReader& reader) { return read_list(reader, tiles); });
     }
 
 private:
-    static Status read_streams(ByteReader& reader,
-                               std::span<const TileBase> tiles,
-                               TilesList& list) {
+    static Result<TilesList> read_list(ByteReader& reader, std::span<const TileBase> tiles) {
         REFIT_TRY(mask, read_values<std::uint8_t>(reader, mask_bytes(tiles), "the bit mask"));
         REFIT_TRY(words, read_values<std::uint16_t>(reader, coded_changes(tiles), "next words"));
         REFIT_TRY(positions, read_positions(mask, tiles));
-        list = TilesList{std::move(positions), std::move(words)};
-        return Done{};
+        return TilesList{std::move(positions), std::move(words)};
     }
 };
 

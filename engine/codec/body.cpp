@@ -152,18 +152,6 @@ Status read_stream(ByteReader& reader, std::span<std::byte> out, std::string_vie
     return read_zstd_frame(frame, out, what);
 }
 
-Status decode_frame(Device& device,
-                    ByteSpan body,
-                    std::span<const TileBase> tiles,
-                    std::span<Changes> changes,
-                    const std::function<Status(ByteReader&)>& read_streams) {
-    REFIT_CHECK(check_tiles(tiles));
-    ByteReader reader(body);
-    REFIT_CHECK(decode_raw_tiles(device, reader, tiles, changes));
-    if (any_in(tiles, TileMode::coded)) REFIT_CHECK(read_streams(reader));
-    return reader.finish("the body of a unit");
-}
-
 Status for_each_tile(Device& device,
                      std::size_t tiles,
                      const std::function<Status(std::size_t)>& task) {
@@ -213,6 +201,23 @@ Status stage_list(Device& device,
     return Done{};
 }
 
+namespace {
+
+/// Checks modes and counts, stages the raw tiles, lets `read_streams` read what the coded tiles
+/// share (not called when there is none), and refuses bytes left over.
+Status decode_frame(Device& device,
+                    ByteSpan body,
+                    std::span<const TileBase> tiles,
+                    std::span<Changes> changes,
+                    const std::function<Status(ByteReader&)>& read_streams) {
+    REFIT_CHECK(check_tiles(tiles));
+    ByteReader reader(body);
+    REFIT_CHECK(decode_raw_tiles(device, reader, tiles, changes));
+    if (any_in(tiles, TileMode::coded)) REFIT_CHECK(read_streams(reader));
+    return reader.finish("the body of a unit");
+}
+
+/// stage_list() for every coded tile, each with its share of the list.
 Status stage_list_of_tiles(Device& device,
                            std::span<const TileBase> tiles,
                            const TilesList& list,
@@ -231,6 +236,40 @@ Status stage_list_of_tiles(Device& device,
     });
 }
 
+Status stage_dense_masks(Device& device,
+                         std::span<const TileBase> tiles,
+                         std::span<const std::uint16_t> masks,
+                         std::span<Changes> changes) {
+    const auto first = shares(tiles, [](const TileBase& tile) { return tile.base.size(); });
+    REFIT_ASSERT(masks.size() == first.back());
+    return for_each_tile(device, tiles.size(), [&](std::size_t i) -> Status {
+        if (tiles[i].mode != TileMode::coded) return Done{};
+        std::vector<std::uint32_t> index;
+        std::vector<std::uint16_t> mask;
+        index.reserve(tiles[i].changed);
+        mask.reserve(tiles[i].changed);
+        collect_masks(masks.subspan(first[i], tiles[i].base.size()), index, mask);
+        return stage_list(device, tiles[i], index, mask, changes[i]);
+    });
+}
+
+}  // namespace
+
+Status decode_list(Device& device,
+                   ByteSpan body,
+                   std::span<const TileBase> tiles,
+                   std::span<Changes> changes,
+                   ValueKind kind,
+                   const std::function<Result<TilesList>(ByteReader&)>& read_list) {
+    TilesList list;
+    REFIT_CHECK(decode_frame(device, body, tiles, changes, [&](ByteReader& reader) -> Status {
+        REFIT_TRY(read, read_list(reader));
+        list = std::move(read);
+        return Done{};
+    }));
+    return stage_list_of_tiles(device, tiles, list, kind, changes);
+}
+
 std::vector<std::uint16_t> dense_masks(std::span<const TileDiff> tiles,
                                        std::span<const TileMode> modes) {
     std::vector<std::uint16_t> dense;
@@ -247,21 +286,21 @@ std::vector<std::uint16_t> dense_masks(std::span<const TileDiff> tiles,
     return dense;
 }
 
-Status stage_dense_masks(Device& device,
-                         std::span<const TileBase> tiles,
-                         std::span<const std::uint16_t> masks,
-                         std::span<Changes> changes) {
-    const auto first = shares(tiles, [](const TileBase& tile) { return tile.base.size(); });
-    REFIT_ASSERT(masks.size() == first.back());
-    return for_each_tile(device, tiles.size(), [&](std::size_t i) -> Status {
-        if (tiles[i].mode != TileMode::coded) return Done{};
-        std::vector<std::uint32_t> index;
-        std::vector<std::uint16_t> mask;
-        index.reserve(tiles[i].changed);
-        mask.reserve(tiles[i].changed);
-        collect_masks(masks.subspan(first[i], tiles[i].base.size()), index, mask);
-        return stage_list(device, tiles[i], index, mask, changes[i]);
-    });
+Status decode_dense(
+    Device& device,
+    ByteSpan body,
+    std::span<const TileBase> tiles,
+    std::span<Changes> changes,
+    std::string_view codec,
+    const std::function<Result<std::vector<std::uint16_t>>(ByteReader&)>& read_masks) {
+    REFIT_CHECK(refuse_raw_tiles(tiles, codec));
+    std::vector<std::uint16_t> masks;
+    REFIT_CHECK(decode_frame(device, body, tiles, changes, [&](ByteReader& reader) -> Status {
+        REFIT_TRY(read, read_masks(reader));
+        masks = std::move(read);
+        return Done{};
+    }));
+    return stage_dense_masks(device, tiles, masks, changes);
 }
 
 }  // namespace refit

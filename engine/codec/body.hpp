@@ -3,8 +3,8 @@
 //
 // Body       the next words of every raw tile, in tile order; then, if any tile is coded, the
 //            codec's own streams. FORMAT.md is normative.
-// Decoding   of a codec that sends changes only: decode_frame() around its streams, then
-//            stage_list_of_tiles() or stage_dense_masks() on what the streams said.
+// Decoding   of a codec that sends changes only: decode_list() or decode_dense() around what it
+//            reads from its streams.
 // Errors     truncated, corrupt. Nothing here trusts a count, a position or a mode.
 #pragma once
 
@@ -90,14 +90,6 @@ void append_counted_stream(const std::vector<Value>& values, int level, ByteVect
     append_stream(std::as_bytes(std::span(values)), level, body);
 }
 
-/// Checks modes and counts, stages the raw tiles, lets `read_streams` read what the coded tiles
-/// share (not called when there is none), and refuses bytes left over.
-Status decode_frame(Device& device,
-                    ByteSpan body,
-                    std::span<const TileBase> tiles,
-                    std::span<Changes> changes,
-                    const std::function<Status(ByteReader&)>& read_streams);
-
 /// Runs task(i) for every tile on the device's lanes; yields the error of the lowest tile.
 Status for_each_tile(Device& device,
                      std::size_t tiles,
@@ -124,19 +116,25 @@ struct TilesList {
 };
 enum class ValueKind : std::uint8_t { mask, next };
 
-/// stage_list() for every coded tile, each with its share of the list.
-Status stage_list_of_tiles(Device& device,
-                           std::span<const TileBase> tiles,
-                           const TilesList& list,
-                           ValueKind kind,
-                           std::span<Changes> changes);
+/// The decoder of a codec that lists its changes: decode_frame() around `read_list`, then
+/// stage_list() for every coded tile with its share of the list.
+Status decode_list(Device& device,
+                   ByteSpan body,
+                   std::span<const TileBase> tiles,
+                   std::span<Changes> changes,
+                   ValueKind kind,
+                   const std::function<Result<TilesList>(ByteReader&)>& read_list);
 
 /// base XOR next of all words of the coded tiles, tile after tile, and back.
 std::vector<std::uint16_t> dense_masks(std::span<const TileDiff> tiles,
                                        std::span<const TileMode> modes);
-Status stage_dense_masks(Device& device,
-                         std::span<const TileBase> tiles,
-                         std::span<const std::uint16_t> masks,
-                         std::span<Changes> changes);
+/// `read_masks` yields what dense_masks() made of the coded tiles. No tile may be raw.
+Status decode_dense(
+    Device& device,
+    ByteSpan body,
+    std::span<const TileBase> tiles,
+    std::span<Changes> changes,
+    std::string_view codec,
+    const std::function<Result<std::vector<std::uint16_t>>(ByteReader&)>& read_masks);
 
 }  // namespace refit

@@ -109,17 +109,12 @@ public:
                   ByteSpan body,
                   std::span<const TileBase> tiles,
                   std::span<Changes> changes) const override {
-        TilesList list;
-        REFIT_CHECK(decode_frame(device, body, tiles, changes, [&](ByteReader& reader) {
-            return read_streams(reader, tiles, list);
-        }));
-        return stage_list_of_tiles(device, tiles, list, ValueKind::next, changes);
+        return decode_list(device, body, tiles, changes, ValueKind::next,
+                           [&](ByteReader& reader) { return read_list(reader, tiles); });
     }
 
 private:
-    static Status read_streams(ByteReader& reader,
-                               std::span<const TileBase> tiles,
-                               TilesList& list) {
+    static Result<TilesList> read_list(ByteReader& reader, std::span<const TileBase> tiles) {
         const std::uint64_t changed = coded_changes(tiles);
         const auto count = reader.read<std::uint32_t>();
         if (count > steps_max(tiles)) {
@@ -130,8 +125,7 @@ private:
         REFIT_TRY(columns, read_values<std::uint16_t>(reader, changed, "columns"));
         REFIT_TRY(words, read_values<std::uint16_t>(reader, changed, "next words"));
         REFIT_TRY(positions, read_positions(steps, columns, tiles));
-        list = TilesList{std::move(positions), std::move(words)};
-        return Done{};
+        return TilesList{std::move(positions), std::move(words)};
     }
 };
 

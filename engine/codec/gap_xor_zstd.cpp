@@ -87,17 +87,12 @@ public:
                   ByteSpan body,
                   std::span<const TileBase> tiles,
                   std::span<Changes> changes) const override {
-        TilesList list;
-        REFIT_CHECK(decode_frame(device, body, tiles, changes, [&](ByteReader& reader) {
-            return read_streams(reader, tiles, list);
-        }));
-        return stage_list_of_tiles(device, tiles, list, ValueKind::mask, changes);
+        return decode_list(device, body, tiles, changes, ValueKind::mask,
+                           [&](ByteReader& reader) { return read_list(reader, tiles); });
     }
 
 private:
-    static Status read_streams(ByteReader& reader,
-                               std::span<const TileBase> tiles,
-                               TilesList& list) {
+    static Result<TilesList> read_list(ByteReader& reader, std::span<const TileBase> tiles) {
         const std::uint64_t changed = coded_changes(tiles);
         const auto count = reader.read<std::uint32_t>();
         if (count > gaps_max(tiles))
@@ -105,8 +100,7 @@ private:
         REFIT_TRY(gaps, read_values<std::uint16_t>(reader, count, "gaps"));
         REFIT_TRY(masks, read_values<std::uint16_t>(reader, changed, "XOR words"));
         REFIT_TRY(positions, read_positions(gaps, tiles));
-        list = TilesList{std::move(positions), std::move(masks)};
-        return Done{};
+        return TilesList{std::move(positions), std::move(masks)};
     }
 };
 

@@ -49,15 +49,12 @@ public:
                   ByteSpan body,
                   std::span<const TileBase> tiles,
                   std::span<Changes> changes) const override {
-        REFIT_CHECK(refuse_raw_tiles(tiles, name()));
-        std::vector<std::uint16_t> masks;
-        REFIT_CHECK(decode_frame(device, body, tiles, changes, [&](ByteReader& reader) -> Status {
+        const auto read = [&](ByteReader& reader) -> Result<std::vector<std::uint16_t>> {
             REFIT_TRY(planes,
                       read_values<std::uint8_t>(reader, 2 * coded_words(tiles), "XOR planes"));
-            masks = join_planes(planes);
-            return Done{};
-        }));
-        return stage_dense_masks(device, tiles, masks, changes);
+            return join_planes(planes);
+        };
+        return decode_dense(device, body, tiles, changes, name(), read);
     }
 };
 

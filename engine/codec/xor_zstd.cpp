@@ -29,14 +29,9 @@ public:
                   ByteSpan body,
                   std::span<const TileBase> tiles,
                   std::span<Changes> changes) const override {
-        REFIT_CHECK(refuse_raw_tiles(tiles, name()));
-        std::vector<std::uint16_t> masks;
-        REFIT_CHECK(decode_frame(device, body, tiles, changes, [&](ByteReader& reader) -> Status {
-            REFIT_TRY(words, read_values<std::uint16_t>(reader, coded_words(tiles), "XOR words"));
-            masks = std::move(words);
-            return Done{};
-        }));
-        return stage_dense_masks(device, tiles, masks, changes);
+        return decode_dense(device, body, tiles, changes, name(), [&](ByteReader& reader) {
+            return read_values<std::uint16_t>(reader, coded_words(tiles), "XOR words");
+        });
     }
 };
 
