@@ -20,6 +20,7 @@
 
 #include "kernels/changes.hpp"
 #include "kernels/placement.hpp"
+#include "kernels/xc.hpp"
 
 namespace refit {
 
@@ -94,6 +95,35 @@ public:
                                         const Changes& changes,
                                         std::span<const Placement> placements,
                                         std::uint64_t salt) = 0;
+
+    /// Lists a tile for xc_encode() and adds to `counts` what its tables are made from. `changes`
+    /// is diff(base, next). Replaces `tile`.
+    virtual void xc_scan(std::span<const std::uint16_t> base,
+                         const Changes& changes,
+                         std::uint8_t mantissa_bits,
+                         XcTile& tile,
+                         XcCounts& counts) = 0;
+
+    /// How often each segment of the tile changes, and how often `tables` would expect it to.
+    virtual void xc_expect(std::span<const std::uint16_t> base,
+                           const XcTile& tile,
+                           const XcTables& tables,
+                           std::vector<XcSegment>& segments) = 0;
+
+    /// Appends the payload of a tile (FORMAT.md 3.1). False, and nothing, when it would have as
+    /// many bytes as the plain words. `levels`: one per segment, 0 exactly where nothing changes.
+    virtual bool xc_encode(std::span<const std::uint16_t> base,
+                           const XcTile& tile,
+                           const XcTables& tables,
+                           std::span<const std::uint8_t> levels,
+                           std::vector<std::byte>& out) = 0;
+
+    /// The inverse: the staging list of `changed` words. Trusts neither payload nor tables.
+    virtual XcFault xc_decode(std::span<const std::uint16_t> base,
+                              std::span<const std::byte> payload,
+                              std::uint32_t changed,
+                              const XcTables& tables,
+                              Changes& out) = 0;
 };
 
 /// `threads` 0 means one per usable core. `level` forces a dispatch level by name

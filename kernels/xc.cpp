@@ -43,8 +43,8 @@ constexpr Hazards make_hazards() {
         constexpr unsigned kDrop = kFraction - kXcOddsBits;
         const std::uint64_t half = std::uint64_t{1} << (kDrop - 1);
         const std::uint64_t rounded = (probability(2 * q) + half) >> kDrop;
-        hazards.odds[q] = static_cast<std::uint16_t>(
-            std::clamp<std::uint64_t>(rounded, 1, kXcOddsOne - 1));
+        hazards.odds[q] =
+            static_cast<std::uint16_t>(std::clamp<std::uint64_t>(rounded, 1, kXcOddsOne - 1));
         if (q < 255) hazards.middle[q] = probability(2 * q + 1);
     }
     return hazards;

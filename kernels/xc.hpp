@@ -2,13 +2,16 @@
 //
 // Decisions  levels of the segments, changed or not for every word of a segment that changes, then
 //            for the changed words alone |step| >= 2, >= 4, ... FORMAT.md is normative.
-// Odds       P(1) = hazard(q) / 2^14. q is a byte of a table, chosen by the context of the word: the
+// Odds       P(1) = hazard(q) / 2^14. q is a byte of a table, chosen by the context of the word:
+// the
 //            bucket of its old exponent. In flags it moves by 4 per level of the segment, half an
 //            octave. Integers only, so every backend makes the same bytes.
-// Coder      32 interleaved binary rANS states, x in [2^15, 2^23), renormalised by bytes. Lane i owns
+// Coder      32 interleaved binary rANS states, x in [2^15, 2^23), renormalised by bytes. Lane i
+// owns
 //            words 8i .. 8i+7 of every group of 256 words: sixteen bytes, one load of a GPU lane.
-// Step       difference in monotone integer order, modulo 2^16: NaN, -0 and infinities are ordinary.
-// Source     notes: change rates double with every exponent step down; asymmetric numeral systems:
+// Step       difference in monotone integer order, modulo 2^16: NaN, -0 and infinities are
+// ordinary. Source     notes: change rates double with every exponent step down; asymmetric numeral
+// systems:
 //            arXiv:1311.2540; the interleaving and the tables are ours.
 #pragma once
 

@@ -201,10 +201,6 @@ Status stage_list(Device& device,
     return Done{};
 }
 
-namespace {
-
-/// Checks modes and counts, stages the raw tiles, lets `read_streams` read what the coded tiles
-/// share (not called when there is none), and refuses bytes left over.
 Status decode_frame(Device& device,
                     ByteSpan body,
                     std::span<const TileBase> tiles,
@@ -216,6 +212,8 @@ Status decode_frame(Device& device,
     if (any_in(tiles, TileMode::coded)) REFIT_CHECK(read_streams(reader));
     return reader.finish("the body of a unit");
 }
+
+namespace {
 
 /// stage_list() for every coded tile, each with its share of the list.
 Status stage_list_of_tiles(Device& device,

@@ -109,6 +109,14 @@ Status stage_list(Device& device,
                   std::span<const std::uint16_t> mask,
                   Changes& out);
 
+/// Checks modes and counts, stages the raw tiles, lets `read_streams` read what the coded tiles
+/// have (not called when there is none), and refuses bytes left over.
+Status decode_frame(Device& device,
+                    ByteSpan body,
+                    std::span<const TileBase> tiles,
+                    std::span<Changes> changes,
+                    const std::function<Status(ByteReader&)>& read_streams);
+
 /// The changes of all coded tiles, tile after tile: what a codec reads from its streams.
 struct TilesList {
     std::vector<std::uint32_t> positions;  // within the tile, below its size: the codec checks

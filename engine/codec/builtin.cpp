@@ -5,6 +5,8 @@ namespace refit {
 const std::vector<std::unique_ptr<Codec>>& builtin_codecs() {
     static const std::vector<std::unique_ptr<Codec>> codecs = [] {
         std::vector<std::unique_ptr<Codec>> list;
+        list.push_back(make_xc());
+        list.push_back(make_cf());
         list.push_back(make_gap_xor_zstd());
         list.push_back(make_xor_zstd());
         list.push_back(make_planes_zstd());

@@ -13,6 +13,8 @@ std::unique_ptr<Codec> make_xor_zstd();
 std::unique_ptr<Codec> make_gap_xor_zstd();
 std::unique_ptr<Codec> make_index_value();
 std::unique_ptr<Codec> make_bitmask_zstd();
+std::unique_ptr<Codec> make_cf();
+std::unique_ptr<Codec> make_xc();
 std::unique_ptr<Codec> make_planes_zstd();
 std::unique_ptr<Codec> make_coo_zstd();
 

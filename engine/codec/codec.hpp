@@ -50,9 +50,11 @@ public:
     /// that always send everything.
     virtual TileMode choose_mode(const TileDiff& tile) const = 0;
 
-    /// Appends the body of a unit to `body`. modes[i] is choose_mode(tiles[i]).
-    virtual void encode(std::span<const TileDiff> tiles,
-                        std::span<const TileMode> modes,
+    /// Appends the body of a unit to `body`. modes[i] is choose_mode(tiles[i]); a tile that turned
+    /// out longer than its words becomes raw.
+    virtual void encode(Device& device,
+                        std::span<const TileDiff> tiles,
+                        std::span<TileMode> modes,
                         ByteVector& body) const = 0;
 
     /// The inverse: one staging list per tile, absolute words. `changes` has tiles.size() entries.

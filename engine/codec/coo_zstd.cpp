@@ -77,8 +77,9 @@ public:
         return choose_shorter(tile, 5 * tile.changes->changed());
     }
 
-    void encode(std::span<const TileDiff> tiles,
-                std::span<const TileMode> modes,
+    void encode(Device&,
+                std::span<const TileDiff> tiles,
+                std::span<TileMode> modes,
                 ByteVector& body) const override {
         append_raw_tiles(tiles, modes, body);
         if (!any_in(modes, TileMode::coded)) return;

@@ -226,7 +226,9 @@ void UnitEncoder::code(UnitRange range, std::span<const TileWork> work, EncodedU
     const std::size_t body = head.size() + sizeof(std::uint32_t);
     unit.bytes.assign(head.begin(), head.end());
     unit.bytes.resize(body);
-    codec_.encode(tiles, modes, unit.bytes);
+    codec_.encode(device_, tiles, modes, unit.bytes);
+    for (std::size_t i = 0; i < modes.size(); ++i)
+        unit.bytes[kUnitHeadBytes + i * kTileHeadBytes] = static_cast<std::byte>(modes[i]);
     const std::size_t length = unit.bytes.size() - body;
     REFIT_ASSERT(length <= 0xFFFF'FFFFu);
     const auto stored = static_cast<std::uint32_t>(length);

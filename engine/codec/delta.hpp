@@ -34,7 +34,9 @@ struct DeltaContext {
     std::uint64_t salt;
 };
 
-/// Header bytes of a unit per tile: mode, changed, base digest, next digest.
+/// Header bytes of a unit: first tile, tiles; and per tile: mode, changed, base digest, next
+/// digest.
+inline constexpr std::uint64_t kUnitHeadBytes = 4 + 4;
 inline constexpr std::uint64_t kTileHeadBytes = 1 + 4 + 8 + 8;
 
 struct UnitRange {

@@ -13,8 +13,9 @@ public:
 
     TileMode choose_mode(const TileDiff&) const override { return TileMode::raw; }
 
-    void encode(std::span<const TileDiff> tiles,
-                std::span<const TileMode> modes,
+    void encode(Device&,
+                std::span<const TileDiff> tiles,
+                std::span<TileMode> modes,
                 ByteVector& body) const override {
         append_raw_tiles(tiles, modes, body);
     }

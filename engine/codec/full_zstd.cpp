@@ -19,8 +19,9 @@ public:
 
     TileMode choose_mode(const TileDiff&) const override { return TileMode::coded; }
 
-    void encode(std::span<const TileDiff> tiles,
-                std::span<const TileMode> modes,
+    void encode(Device&,
+                std::span<const TileDiff> tiles,
+                std::span<TileMode> modes,
                 ByteVector& body) const override {
         REFIT_ASSERT(std::ranges::count(modes, TileMode::coded) == std::ssize(tiles));
         if (tiles.empty()) return;

@@ -19,8 +19,9 @@ public:
         return 6 * changed >= 2 * tile.base.size() ? TileMode::raw : TileMode::coded;
     }
 
-    void encode(std::span<const TileDiff> tiles,
-                std::span<const TileMode> modes,
+    void encode(Device&,
+                std::span<const TileDiff> tiles,
+                std::span<TileMode> modes,
                 ByteVector& body) const override {
         append_raw_tiles(tiles, modes, body);
         std::uint64_t changed = 0;

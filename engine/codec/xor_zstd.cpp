@@ -17,8 +17,9 @@ public:
 
     TileMode choose_mode(const TileDiff& tile) const override { return choose_shorter(tile, 0); }
 
-    void encode(std::span<const TileDiff> tiles,
-                std::span<const TileMode> modes,
+    void encode(Device&,
+                std::span<const TileDiff> tiles,
+                std::span<TileMode> modes,
                 ByteVector& body) const override {
         if (!any_in(modes, TileMode::coded)) return;
         const auto masks = dense_masks(tiles, modes);

@@ -19,8 +19,8 @@ std::string joined(const std::vector<std::string>& names) {
 
 }  // namespace
 
-PooledDevice::PooledDevice(unsigned threads, std::string level)
-    : level_(std::move(level)), pool_(threads) {}
+PooledDevice::PooledDevice(unsigned threads, std::string level, const XcOps& xc)
+    : level_(std::move(level)), pool_(threads), xc_(xc) {}
 
 std::string PooledDevice::detail() const {
     const unsigned threads = pool_.lanes();

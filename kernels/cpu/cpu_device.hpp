@@ -6,13 +6,14 @@
 
 #include "kernels/cpu/simd.hpp"
 #include "kernels/cpu/thread_pool.hpp"
+#include "kernels/cpu/xc_coder.hpp"
 #include "kernels/device.hpp"
 
 namespace refit {
 
 class PooledDevice : public Device {
 public:
-    PooledDevice(unsigned threads, std::string level);
+    PooledDevice(unsigned threads, std::string level, const XcOps& xc);
 
     std::string_view name() const final { return "cpu"; }
     std::string detail() const final;
@@ -22,9 +23,38 @@ public:
         pool_.for_each(count, task);
     }
 
+    void xc_scan(std::span<const std::uint16_t> base,
+                 const Changes& changes,
+                 std::uint8_t mantissa_bits,
+                 XcTile& tile,
+                 XcCounts& counts) final {
+        xc_.scan(base, changes, mantissa_bits, tile, counts);
+    }
+    void xc_expect(std::span<const std::uint16_t> base,
+                   const XcTile& tile,
+                   const XcTables& tables,
+                   std::vector<XcSegment>& segments) final {
+        xc_.expect(base, tile, tables, segments);
+    }
+    bool xc_encode(std::span<const std::uint16_t> base,
+                   const XcTile& tile,
+                   const XcTables& tables,
+                   std::span<const std::uint8_t> levels,
+                   std::vector<std::byte>& out) final {
+        return xc_.encode(base, tile, tables, levels, out);
+    }
+    XcFault xc_decode(std::span<const std::uint16_t> base,
+                      std::span<const std::byte> payload,
+                      std::uint32_t changed,
+                      const XcTables& tables,
+                      Changes& out) final {
+        return xc_.decode(base, payload, changed, tables, out);
+    }
+
 private:
     std::string level_;
     ThreadPool pool_;
+    XcCoder xc_;
 };
 
 /// The reference: each operation word by word, as its contract reads.

@@ -65,7 +65,7 @@ struct StagedTile {
 
 class PlainDevice final : public PooledDevice {
 public:
-    explicit PlainDevice(unsigned threads) : PooledDevice(threads, "scalar") {}
+    explicit PlainDevice(unsigned threads) : PooledDevice(threads, "scalar", xc_plain_ops()) {}
 
     void diff(std::span<const std::uint16_t> base,
               std::span<const std::uint16_t> next,

@@ -476,7 +476,8 @@ std::vector<SimdLevel> simd_levels() {
         chosen.Update(target);
         constexpr bool kOneTarget = (HWY_TARGETS & (HWY_TARGETS - 1)) == 0;
         const std::size_t entry = kOneTarget ? 0 : chosen.GetIndex();
-        levels.push_back({hwy::TargetName(target), HWY_DISPATCH_TABLE(simd_ops)[entry]()});
+        levels.push_back({hwy::TargetName(target), HWY_DISPATCH_TABLE(simd_ops)[entry](),
+                          xc_ops_of_target(target)});
     }
     return levels;
 }

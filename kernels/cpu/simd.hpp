@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/cpu/column_keys.hpp"
+#include "kernels/cpu/xc_ops.hpp"
 #include "kernels/device.hpp"
 
 namespace refit {
@@ -45,6 +46,7 @@ struct SimdOps {
 struct SimdLevel {
     std::string name;
     SimdOps ops;
+    XcOps xc;
 };
 
 /// What this machine can run of what was compiled, best first.

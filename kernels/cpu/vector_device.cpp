@@ -130,7 +130,7 @@ private:
 class VectorDevice final : public PooledDevice {
 public:
     VectorDevice(unsigned threads, const SimdLevel& level)
-        : PooledDevice(threads, level.name), ops_(level.ops) {}
+        : PooledDevice(threads, level.name, level.xc), ops_(level.ops) {}
 
     void diff(std::span<const std::uint16_t> base,
               std::span<const std::uint16_t> next,

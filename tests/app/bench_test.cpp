@@ -73,10 +73,11 @@ public:
     std::string_view name() const override { return "gap-xor-zstd-flipping"; }
     std::string_view summary() const override { return "wrong on purpose"; }
     TileMode choose_mode(const TileDiff& tile) const override { return inner_.choose_mode(tile); }
-    void encode(std::span<const TileDiff> tiles,
-                std::span<const TileMode> modes,
+    void encode(Device& device,
+                std::span<const TileDiff> tiles,
+                std::span<TileMode> modes,
                 ByteVector& body) const override {
-        inner_.encode(tiles, modes, body);
+        inner_.encode(device, tiles, modes, body);
     }
     Status decode(Device& device,
                   ByteSpan body,

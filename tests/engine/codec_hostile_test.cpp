@@ -284,9 +284,9 @@ TEST(Codec, RefusesBytesBehindTheLastStream) {
     device->diff(base, next, changes);
     const TileDiff tile{base, next, &changes};
     for (const auto& codec : builtin_codecs()) {
-        const TileMode mode = codec->choose_mode(tile);
+        TileMode mode = codec->choose_mode(tile);
         ByteVector body;
-        codec->encode(std::span(&tile, 1), std::span(&mode, 1), body);
+        codec->encode(*device, std::span(&tile, 1), std::span(&mode, 1), body);
         ASSERT_TRUE(decode_one(codec->name(), base, mode, 1, body).has_value());
         body.push_back(std::byte{0});
         expect_refused(decode_one(codec->name(), base, mode, 1, body), ErrorCode::corrupt,
@@ -331,9 +331,9 @@ TEST(Codec, StaysInsideTheTileWhateverTheBody) {
         device->diff(base, next, changes[0]);
         device->diff(raw_base, raw_next, changes[1]);
         const TileDiff diffs[] = {{base, next, &changes[0]}, {raw_base, raw_next, &changes[1]}};
-        const TileMode modes[] = {codec->choose_mode(diffs[0]), codec->choose_mode(diffs[1])};
+        TileMode modes[] = {codec->choose_mode(diffs[0]), codec->choose_mode(diffs[1])};
         ByteVector body;
-        codec->encode(diffs, modes, body);
+        codec->encode(*device, diffs, modes, body);
         const TileBase tiles[] = {
             {base, modes[0], static_cast<std::uint32_t>(changes[0].changed())},
             {raw_base, modes[1], static_cast<std::uint32_t>(changes[1].changed())}};

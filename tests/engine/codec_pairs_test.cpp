@@ -63,10 +63,10 @@ std::string fault_of(Device& device,
     Changes changes;
     device.diff(base, next, changes);
     const TileDiff diff{base, next, &changes};
-    const TileMode mode = codec.choose_mode(diff);
-    if (codec.name() != "full" && mode != TileMode::coded) return "the tile is not coded";
+    TileMode mode = codec.choose_mode(diff);
     ByteVector body;
-    codec.encode(std::span(&diff, 1), std::span(&mode, 1), body);
+    codec.encode(device, std::span(&diff, 1), std::span(&mode, 1), body);
+    if (codec.name() != "full" && mode != TileMode::coded) return "the tile is not coded";
     const TileBase tile{base, mode, static_cast<std::uint32_t>(changes.changed())};
     std::vector<Changes> decoded(1);
     const Status status = codec.decode(device, body, std::span(&tile, 1), decoded);

@@ -33,7 +33,7 @@ Coded encode(Device& device, const Codec& codec, const Tiles& tiles) {
         diffs.push_back(TileDiff{tiles.base[i], tiles.next[i], &coded.changes[i]});
         coded.modes.push_back(codec.choose_mode(diffs.back()));
     }
-    codec.encode(diffs, coded.modes, coded.body);
+    codec.encode(device, diffs, coded.modes, coded.body);
     return coded;
 }
 

@@ -200,9 +200,13 @@ ByteVector codec_seed(const Codec& codec, std::size_t size_choice, unsigned chan
         writer.write(static_cast<std::uint16_t>(changes[i].changed()));
     }
     ByteVector body;
-    codec.encode(tiles, modes, body);
-    writer.append(body);
-    return std::move(writer).take();
+    codec.encode(*device, tiles, modes, body);
+    ByteVector seed = std::move(writer).take();
+    constexpr std::size_t kTileBytes = 4;  // choice of size, mode, changes; after one byte
+    for (std::size_t i = 0; i < modes.size(); ++i)
+        seed[1 + i * kTileBytes + 1] = static_cast<std::byte>(modes[i]);
+    seed.insert(seed.end(), body.begin(), body.end());
+    return seed;
 }
 
 std::vector<ByteVector> codec_seeds(const std::string& name) {

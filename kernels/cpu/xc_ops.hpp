@@ -1,0 +1,75 @@
+// The inner loops of xc. Those over groups do some leading (decoding) or trailing (encoding) part
+// of what they are offered and say how much; the callers do the rest step by step.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/xc_lanes.hpp"
+#include "kernels/xc.hpp"
+
+namespace refit {
+
+/// Whole groups of 256 words with their odds.
+struct XcFlagRun {
+    const std::uint16_t* base;
+    std::size_t groups;
+    XcContext context;
+    const XcOdds& odds;
+};
+
+/// Groups of 32 entries of a list of changed words.
+struct XcListRun {
+    const std::uint16_t* base;
+    std::size_t groups;
+    XcContext context;
+    const XcOdds& odds;
+};
+
+/// set_bits() may write this many positions past those it counts.
+inline constexpr std::size_t kXcPositionSlack = 8;
+
+struct XcOps {
+    /// The numbers of the bits that are set, ascending, and how many they are.
+    std::size_t (*set_bits)(const std::uint8_t* bits, std::size_t bytes, std::uint16_t* positions);
+
+    /// Sum of the odds of the words of a prefix; how many words that is.
+    std::size_t (*sum_odds)(const std::uint16_t* base,
+                            std::size_t words,
+                            XcContext context,
+                            const XcOdds& odds,
+                            std::uint64_t& sum);
+
+    /// `bits`: 32 bytes per group. Bytes grow downwards from `out`. Encodes from the last group on.
+    std::size_t (*put_flags)(const XcFlagRun& run,
+                             const std::uint8_t* bits,
+                             XcLanes& lanes,
+                             std::byte*& out);
+
+    /// Writes `bits`. Stops where it might read at or past `end`.
+    std::size_t (*get_flags)(const XcFlagRun& run,
+                             std::uint8_t* bits,
+                             XcLanes& lanes,
+                             const std::byte*& in,
+                             const std::byte* end);
+
+    /// `bits`: one word per group, bit i is entry i of the group.
+    std::size_t (*put_list)(const XcListRun& run,
+                            const std::uint32_t* bits,
+                            XcLanes& lanes,
+                            std::byte*& out);
+
+    std::size_t (*get_list)(const XcListRun& run,
+                            std::uint32_t* bits,
+                            XcLanes& lanes,
+                            const std::byte*& in,
+                            const std::byte* end);
+};
+
+/// Every step is the reference.
+XcOps xc_plain_ops();
+
+/// What there is for a target of Highway; the plain ops where nothing quicker was written.
+XcOps xc_ops_of_target(std::int64_t target);
+
+}  // namespace refit

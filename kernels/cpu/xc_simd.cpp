@@ -1,0 +1,82 @@
+// The inner loops of xc, compiled once per instruction set. Where there is no vector code the plain
+// ops stand in. FORMAT.md 3.1 is what they compute.
+#include <bit>
+#include <cstring>
+
+#include "kernels/cpu/xc_ops.hpp"
+
+// Every level is compiled, the portable one too when the compiler flags would make it superfluous.
+#define HWY_COMPILE_ALL_ATTAINABLE  // NOLINT(readability-identifier-naming)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/xc_simd.cpp"  // NOLINT(readability-identifier-naming)
+#include <hwy/foreach_target.h>
+// foreach_target.h comes first by rule.
+#include <hwy/highway.h>
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#define REFIT_XC_VECTORS 1
+#include "kernels/cpu/xc_avx2-inl.hpp"
+#else
+#define REFIT_XC_VECTORS 0
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace refit {
+namespace HWY_NAMESPACE {
+
+#if REFIT_XC_VECTORS
+XcOps xc_ops() { return {&set_bits, &sum_odds, &put_flags, &get_flags, &put_list, &get_list}; }
+#else
+XcOps xc_ops() { return xc_plain_ops(); }
+#endif
+
+}  // namespace HWY_NAMESPACE
+}  // namespace refit
+HWY_AFTER_NAMESPACE();
+#undef REFIT_XC_VECTORS
+
+#if HWY_ONCE
+
+namespace refit {
+
+namespace {
+
+HWY_EXPORT(xc_ops);
+
+std::size_t plain_set_bits(const std::uint8_t* bits, std::size_t bytes, std::uint16_t* positions) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < 8 * bytes; ++i)
+        if ((bits[i / 8] >> i % 8 & 1u) != 0) positions[count++] = static_cast<std::uint16_t>(i);
+    return count;
+}
+
+}  // namespace
+
+XcOps xc_plain_ops() {
+    XcOps ops;
+    ops.set_bits = &plain_set_bits;
+    ops.sum_odds = [](const std::uint16_t*, std::size_t, XcContext, const XcOdds&,
+                      std::uint64_t&) -> std::size_t { return 0; };
+    ops.put_flags = [](const XcFlagRun&, const std::uint8_t*, XcLanes&,
+                       std::byte*&) -> std::size_t { return 0; };
+    ops.get_flags = [](const XcFlagRun&, std::uint8_t*, XcLanes&, const std::byte*&,
+                       const std::byte*) -> std::size_t { return 0; };
+    ops.put_list = [](const XcListRun&, const std::uint32_t*, XcLanes&,
+                      std::byte*&) -> std::size_t { return 0; };
+    ops.get_list = [](const XcListRun&, std::uint32_t*, XcLanes&, const std::byte*&,
+                      const std::byte*) -> std::size_t { return 0; };
+    return ops;
+}
+
+XcOps xc_ops_of_target(std::int64_t target) {
+    // The library's own chosen target is one per process; a device needs its own.
+    hwy::ChosenTarget chosen;
+    chosen.Update(target);
+    constexpr bool kOneTarget = (HWY_TARGETS & (HWY_TARGETS - 1)) == 0;
+    const std::size_t entry = kOneTarget ? 0 : chosen.GetIndex();
+    return HWY_DISPATCH_TABLE(xc_ops)[entry]();
+}
+
+}  // namespace refit
+
+#endif
