@@ -96,8 +96,8 @@ public:
                                         std::span<const Placement> placements,
                                         std::uint64_t salt) = 0;
 
-    /// Lists a tile for xc_encode() and adds to `counts` what its tables are made from. `changes`
-    /// is diff(base, next). Replaces `tile`.
+    /// Lists a tile for xc_encode() and counts what its tables are made from. `changes` is
+    /// diff(base, next). Replaces `tile` and `counts`.
     virtual void xc_scan(std::span<const std::uint16_t> base,
                          const Changes& changes,
                          std::uint8_t mantissa_bits,

@@ -54,6 +54,14 @@ constexpr Hazards kHazards = make_hazards();
 
 }  // namespace
 
+void XcCounts::add(const XcCounts& other) {
+    for (std::size_t e = 0; e < kExponents; ++e) words[e] += other.words[e];
+    sampled += other.sampled;
+    tile_words += other.tile_words;
+    for (std::size_t k = 0; k <= kXcStages; ++k)
+        for (std::size_t e = 0; e < kExponents; ++e) steps[k][e] += other.steps[k][e];
+}
+
 std::uint16_t xc_hazard(std::uint8_t q) { return kHazards.odds[q]; }
 
 std::uint8_t xc_nearest_hazard(std::uint64_t ones, std::uint64_t all) {

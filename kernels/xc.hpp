@@ -97,6 +97,8 @@ struct XcCounts {
     std::uint64_t tile_words = 0;
     /// [0]: changed words; [k]: those with |step| >= 2^k. All segments.
     std::array<std::array<std::uint32_t, kExponents>, kXcStages + 1> steps{};
+
+    void add(const XcCounts& other);
 };
 
 /// Expected changes of one segment at the middle level in 2^-14, and changes.
@@ -107,9 +109,10 @@ struct XcSegment {
 
 /// The tile as a list: what does not depend on the tables.
 struct XcTile {
-    std::vector<std::uint8_t> bits;   // bit 8g+j: word 8g+j changed; whole groups of 32 bytes
-    std::vector<std::uint16_t> base;  // of the changed words, ascending
-    std::vector<std::uint16_t> step;  // next - base in monotone order, never 0
+    std::vector<std::uint8_t> bits;      // bit i % 8 of byte i / 8: word i changed; whole groups
+    std::vector<std::uint32_t> changed;  // words per segment
+    std::vector<std::uint16_t> base;     // of the changed words, ascending
+    std::vector<std::uint16_t> step;     // next - base in monotone order, never 0
 };
 
 enum class XcFault : std::uint8_t { none, truncated, corrupt };

@@ -108,7 +108,7 @@ public:
     }
 
     void write_tile(Device& device,
-                    const Catalog& catalog,
+                    const DeltaContext& context,
                     const Tile& tile,
                     DecodedTile& decoded) {
         const bool whole = std::ranges::any_of(tile.pieces, [&](const Piece& piece) {
@@ -116,13 +116,12 @@ public:
         });
         patch_tile(tile, decoded);
         if (!whole) return;
-        device.overwrite(decoded.base, decoded.changes, identity_placements(catalog, tile));
+        const auto next = overwrite_tile(device, context, decoded);
         for (const Piece& piece : tile.pieces) {
             const StoredTensor& tensor = delta_.words[piece.tensor];
             InPlaceUpdate::NewFile* file = targets_[tensor.file].whole;
             if (file != nullptr) {
-                file->write(tensor.offset + 2 * piece.tensor_first,
-                            piece_bytes(decoded.base, piece));
+                file->write(tensor.offset + 2 * piece.tensor_first, piece_bytes(next, piece));
             }
         }
     }
@@ -392,7 +391,7 @@ Status InPlaceApply::update(const RfdReader& delta,
     REFIT_CHECK(patching.prepare_others(delta.opaque()));
     REFIT_CHECK(decoder.decode(
         [&](const Tile& tile, DecodedTile& decoded) {
-            patching.write_tile(device_, delta.catalog(), tile, decoded);
+            patching.write_tile(device_, decoder.context(), tile, decoded);
         },
         [&](std::size_t item, std::uint64_t first, ByteSpan next, bool is_base) {
             patching.write_opaque(item, first, next, is_base);

@@ -104,12 +104,10 @@ Status CheckpointDecoder::decode_part(std::size_t part,
 }
 
 Status CheckpointDecoder::decode_words(UnitRange range, ByteSpan& rest, const TileSink& tiles) {
-    const auto read_base = [&](std::uint32_t tile, std::span<std::uint16_t> out) {
-        words_.read_tile(grid_.tile(tile), out);
-    };
-    REFIT_TRY(unit, decode_unit(device_, codec_, context(), range, rest, read_base));
-    rest = rest.subspan(unit.bytes);
-    for (DecodedTile& decoded : unit.tiles) {
+    const UnitDecoder decoder(device_, codec_, context());
+    REFIT_CHECK(decoder.decode(range, rest, read_base_from(words_, grid_), unit_));
+    rest = rest.subspan(unit_.bytes);
+    for (DecodedTile& decoded : unit_.tiles) {
         const Tile& tile = grid_.tile(decoded.tile);
         base_digests_.push_back(decoded.base_digest);
         next_digests_.push_back(decoded.next_digest);

@@ -37,6 +37,8 @@ public:
 
     Status decode(const TileSink& tiles, const OpaqueSink& opaque, const ByteProgress& progress);
 
+    DeltaContext context() const { return {delta_.catalog(), grid_, delta_.manifest().open.salt}; }
+
 private:
     CheckpointDecoder(Device& device,
                       const RfdReader& delta,
@@ -59,8 +61,6 @@ private:
     Status check_versions() const;
     Error wrong_base(const ByteProgress& progress) const;
     Error base_is(const Hash256& version) const;
-    DeltaContext context() const { return {delta_.catalog(), grid_, delta_.manifest().open.salt}; }
-
     Device& device_;
     const RfdReader& delta_;
     const Checkpoint& base_;
@@ -69,6 +69,7 @@ private:
     std::string delta_name_;
     Grid grid_;
     std::vector<UnitRange> units_;
+    DecodedUnit unit_;  // kept for its buffers
     std::vector<std::uint64_t> base_digests_;
     std::vector<std::uint64_t> next_digests_;
     OpaqueState opaque_;

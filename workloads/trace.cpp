@@ -90,21 +90,21 @@ Status apply_part(Device& device,
         return std::span(words).subspan(
             context.catalog.tensor(piece.tensor).first_word + piece.tensor_first, piece.words);
     };
-    const BaseReader read_base = [&](std::uint32_t tile, std::span<std::uint16_t> out) {
+    const BaseReader read_base = [&](std::uint32_t tile, std::vector<std::uint16_t>& copy) {
+        copy.resize(context.grid.tile(tile).words);
         for (const Piece& piece : context.grid.tile(tile).pieces)
-            std::ranges::copy(place(piece), out.begin() + std::ptrdiff_t(piece.tile_first));
+            std::ranges::copy(place(piece), copy.begin() + std::ptrdiff_t(piece.tile_first));
+        return std::span<const std::uint16_t>(copy);
     };
+    const UnitDecoder decoder(device, codec, context);
+    DecodedUnit decoded;
     for (const UnitRange& unit : units) {
-        REFIT_TRY(decoded, decode_unit(device, codec, context, unit, payload, read_base));
-        for (DecodedTile& decoded_tile : decoded.tiles) {
-            const Tile& tile = context.grid.tile(decoded_tile.tile);
-            device.overwrite(decoded_tile.base, decoded_tile.changes,
-                             identity_placements(context.catalog, tile));
-            for (const Piece& piece : tile.pieces) {
-                std::ranges::copy(
-                    std::span(decoded_tile.base).subspan(piece.tile_first, piece.words),
-                    place(piece).begin());
-            }
+        REFIT_CHECK(decoder.decode(unit, payload, read_base, decoded));
+        for (DecodedTile& tile : decoded.tiles) {
+            const auto next = overwrite_tile(device, context, tile);
+            for (const Piece& piece : context.grid.tile(tile.tile).pieces)
+                std::ranges::copy(next.subspan(piece.tile_first, piece.words),
+                                  place(piece).begin());
         }
         payload = payload.subspan(decoded.bytes);
     }

@@ -90,25 +90,21 @@ const EncodedUnit& CodecPass::encoded(std::size_t unit) const {
     return encoded_[unit / kBatch][unit % kBatch];
 }
 
-Result<DecodedUnit> CodecPass::decode(const Codec& codec, std::size_t unit) {
-    const auto read_base = [&](std::uint32_t tile, std::span<std::uint16_t> out) {
-        base_.read_tile(grid_.tile(tile), out);
-    };
-    return decode_unit(device_, codec, context(), units_[unit], encoded(unit).bytes, read_base);
+Status CodecPass::decode(const Codec& codec, std::size_t unit) {
+    return UnitDecoder(device_, codec, context())
+        .decode(units_[unit], encoded(unit).bytes, read_base_from(base_, grid_), unit_);
 }
 
 Result<std::uint64_t> CodecPass::decoded_mismatches(const Codec& codec) {
     std::uint64_t mismatches = 0;
+    std::vector<std::uint16_t> expected;
     for (std::size_t i = 0; i < units_.size(); ++i) {
-        REFIT_TRY(unit, decode(codec, i));
-        std::vector<std::uint16_t> expected;
-        for (DecodedTile& decoded : unit.tiles) {
+        REFIT_CHECK(decode(codec, i));
+        for (DecodedTile& decoded : unit_.tiles) {
             const Tile& tile = grid_.tile(decoded.tile);
-            device_.overwrite(decoded.base, decoded.changes,
-                              identity_placements(pair_->catalog, tile));
             expected.resize(tile.words);
             next_.read_tile(tile, expected);
-            mismatches += count_mismatches(decoded.base, expected);
+            mismatches += count_mismatches(overwrite_tile(device_, context(), decoded), expected);
         }
     }
     return mismatches;
@@ -170,8 +166,8 @@ PassSeconds CodecPass::run(const Codec& codec) {
     compare();
     seconds.compare = watch.lap();
     for (std::size_t i = 0; i < units_.size(); ++i) {
-        const auto unit = decode(codec, i);
-        REFIT_ASSERT(unit.has_value());
+        const Status decoded = decode(codec, i);
+        REFIT_ASSERT(decoded.has_value());
     }
     seconds.decode = watch.lap();
     copy();

@@ -3,7 +3,7 @@
 //
 // Encode    UnitEncoder over all units, in memory, in units and batches as `refit encode` makes
 //           them: reading, diff, both digests, bodies.
-// Decode    decode_unit() of every unit to staging lists: base check, decoding, delta check.
+// Decode    UnitDecoder over all units to staging lists: base check, decoding, delta check.
 // Compare   memcmp of base and an equal copy of it, so that it reads two versions to the end: the
 //           floor of any encoder.
 // Copy      base copied over that copy.
@@ -82,7 +82,8 @@ private:
     /// Into encoded_, whose buffers are used again from pass to pass, as from batch to batch of a
     /// file.
     void encode(const Codec& codec);
-    Result<DecodedUnit> decode(const Codec& codec, std::size_t unit);
+    /// Into unit_, for the same reason.
+    Status decode(const Codec& codec, std::size_t unit);
     Result<std::uint64_t> decoded_mismatches(const Codec& codec);
     std::uint64_t container_bytes(const Codec& codec) const;
     const EncodedUnit& encoded(std::size_t unit) const;
@@ -100,6 +101,7 @@ private:
     const Codec* encodes_ = nullptr;  // what encoder_ was made for
     std::unique_ptr<UnitEncoder> encoder_;
     std::vector<std::vector<EncodedUnit>> encoded_;  // by batch
+    DecodedUnit unit_;
     bool compared_equal_ = false;
 };
 

@@ -88,11 +88,9 @@ Result<ExitCode> apply_to_output(const Console& console,
     }
     const TileSink tiles = [&](const Tile& tile, DecodedTile& decoded) {
         if (!writer) return;
-        device->overwrite(decoded.base, decoded.changes,
-                          identity_placements(delta.catalog(), tile));
+        const auto next = overwrite_tile(*device, decoder.context(), decoded);
         for (const Piece& piece : tile.pieces) {
-            writer->write(to.words[piece.tensor], 2 * piece.tensor_first,
-                          piece_bytes(decoded.base, piece));
+            writer->write(to.words[piece.tensor], 2 * piece.tensor_first, piece_bytes(next, piece));
         }
     };
     const OpaqueSink opaque = [&](std::size_t item, std::uint64_t first, ByteSpan next, bool) {

@@ -230,9 +230,7 @@ Result<ExitCode> verify_delta(const Console& console, const VerifyFlags& flags) 
     Progress progress(console, "verify", size_of(delta.catalog().words()));
     REFIT_CHECK(decoder.decode(
         [&](const Tile& tile, DecodedTile& decoded) {
-            device->overwrite(decoded.base, decoded.changes,
-                              identity_placements(delta.catalog(), tile));
-            comparison.compare(tile, decoded.base);
+            comparison.compare(tile, overwrite_tile(*device, decoder.context(), decoded));
         },
         [&](std::size_t item, std::uint64_t first, ByteSpan bytes, bool) {
             comparison.compare_bytes(delta.opaque()[item], first, bytes);

@@ -50,6 +50,9 @@ public:
     /// that always send everything.
     virtual TileMode choose_mode(const TileDiff& tile) const = 0;
 
+    /// Does encode() use the device's lanes itself? Then it must not be called on one of them.
+    virtual bool encodes_on_lanes() const { return false; }
+
     /// Appends the body of a unit to `body`. modes[i] is choose_mode(tiles[i]); a tile that turned
     /// out longer than its words becomes raw.
     virtual void encode(Device& device,

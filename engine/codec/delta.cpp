@@ -6,102 +6,6 @@
 
 namespace refit {
 
-namespace {
-
-struct TileHead {
-    TileMode mode = TileMode::empty;
-    std::uint32_t changed = 0;
-    std::uint64_t base_digest = 0;
-    std::uint64_t next_digest = 0;
-};
-
-Result<TileHead> read_head(ByteReader& reader, std::uint64_t tile_words) {
-    TileHead head;
-    const auto mode = reader.read<std::uint8_t>();
-    head.changed = reader.read<std::uint32_t>();
-    head.base_digest = reader.read<std::uint64_t>();
-    head.next_digest = reader.read<std::uint64_t>();
-    if (reader.failed()) return Error{ErrorCode::truncated, "a unit's header is cut short"};
-    if (mode > static_cast<std::uint8_t>(TileMode::coded))
-        return Error{ErrorCode::corrupt, fmt::format("a tile has the unknown mode {}", mode)};
-    head.mode = static_cast<TileMode>(mode);
-    if (head.changed > tile_words) {
-        return Error{ErrorCode::corrupt,
-                     fmt::format("a tile of {} words claims {} changes", tile_words, head.changed)};
-    }
-    if (head.changed == 0 && head.base_digest != head.next_digest)
-        return Error{ErrorCode::corrupt, "a tile without changes claims two digests"};
-    if (head.mode == TileMode::empty && head.changed != 0)
-        return Error{ErrorCode::corrupt, "a tile without bytes claims changes"};
-    return head;
-}
-
-/// The header and the bytes behind it, as far as they can be checked without the base.
-struct UnitView {
-    std::vector<TileHead> heads;
-    ByteSpan body;
-    std::uint64_t bytes = 0;
-};
-
-Result<UnitView> read_unit(const Grid& grid, UnitRange range, ByteSpan bytes) {
-    ByteReader reader(bytes);
-    const auto first = reader.read<std::uint32_t>();
-    const auto count = reader.read<std::uint32_t>();
-    if (reader.failed()) return Error{ErrorCode::truncated, "a unit's header is cut short"};
-    if (first != range.first_tile || count != range.tile_count) {
-        return Error{ErrorCode::corrupt,
-                     fmt::format("a unit holds {} tiles from {}, where {} from {} are due", count,
-                                 first, range.tile_count, range.first_tile)};
-    }
-    UnitView unit;
-    unit.heads.reserve(count);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        REFIT_TRY(head, read_head(reader, grid.tile(first + i).words));
-        unit.heads.push_back(head);
-    }
-    unit.body = reader.take_block(0xFFFF'FFFFu);
-    if (reader.failed()) return Error{ErrorCode::truncated, "a unit's body is cut short"};
-    unit.bytes = bytes.size() - reader.remaining();
-    return unit;
-}
-
-std::uint64_t digest_tile(Device& device,
-                          const DeltaContext& context,
-                          std::uint32_t tile,
-                          std::span<const std::uint16_t> words) {
-    const auto placements = identity_placements(context.catalog, context.grid.tile(tile));
-    return device.digest(words, placements, context.salt);
-}
-
-/// What the digest of the tile becomes, from the staged list alone.
-std::uint64_t staged_digest(Device& device, const DeltaContext& context, const DecodedTile& tile) {
-    const auto placements = identity_placements(context.catalog, context.grid.tile(tile.tile));
-    return tile.base_digest +
-           device.digest_change(tile.base, tile.changes, placements, context.salt);
-}
-
-/// The base check: every word of every tile of the unit, before anything is decoded.
-Status read_bases(Device& device,
-                  const DeltaContext& context,
-                  const UnitView& unit,
-                  const BaseReader& read_base,
-                  std::vector<DecodedTile>& tiles) {
-    for (DecodedTile& tile : tiles) {
-        tile.base.resize(context.grid.tile(tile.tile).words);
-        read_base(tile.tile, tile.base);
-    }
-    return for_each_tile(device, tiles.size(), [&](std::size_t i) -> Status {
-        tiles[i].base_digest = digest_tile(device, context, tiles[i].tile, tiles[i].base);
-        tiles[i].next_digest = unit.heads[i].next_digest;
-        if (tiles[i].base_digest == unit.heads[i].base_digest) return Done{};
-        return Error{ErrorCode::wrong_base,
-                     fmt::format("tile {} has digest {:016x}, the delta was made from {:016x}",
-                                 tiles[i].tile, tiles[i].base_digest, unit.heads[i].base_digest)};
-    });
-}
-
-}  // namespace
-
 std::vector<UnitRange> make_units(const Grid& grid, std::uint64_t unit_words) {
     std::vector<UnitRange> units;
     std::uint64_t words = 0;
@@ -159,11 +63,16 @@ void UnitEncoder::encode(std::span<const UnitRange> units,
         by_lane_[lane].scan += now() - middle;
     });
     out.resize(units.size());
-    device_.for_each(units.size(), [&](std::uint64_t u, unsigned lane) {
+    const auto code_unit = [&](std::uint64_t u, unsigned lane) {
         const Nanoseconds start = now();
         code(units[u], std::span(work_).subspan(firsts[u], units[u].tile_count), out[u]);
         by_lane_[lane].code += now() - start;
-    });
+    };
+    if (codec_.encodes_on_lanes()) {
+        for (std::uint64_t u = 0; u < units.size(); ++u) code_unit(u, 0);
+    } else {
+        device_.for_each(units.size(), code_unit);
+    }
 }
 
 StageTimes UnitEncoder::times() const {
@@ -251,45 +160,6 @@ EncodedUnit encode_unit(Device& device,
                         const Weights& base,
                         const Weights& next) {
     return std::move(encode_units(device, codec, context, {&range, 1}, base, next).front());
-}
-
-Result<DecodedUnit> decode_unit(Device& device,
-                                const Codec& codec,
-                                const DeltaContext& context,
-                                UnitRange range,
-                                ByteSpan bytes,
-                                const BaseReader& read_base) {
-    REFIT_TRY(unit, read_unit(context.grid, range, bytes));
-    DecodedUnit decoded;
-    decoded.bytes = unit.bytes;
-    decoded.tiles.resize(range.tile_count);
-    for (std::uint32_t i = 0; i < range.tile_count; ++i)
-        decoded.tiles[i].tile = range.first_tile + i;
-    REFIT_CHECK(read_bases(device, context, unit, read_base, decoded.tiles));
-
-    std::vector<TileBase> bases;
-    for (std::uint32_t i = 0; i < range.tile_count; ++i) {
-        const TileHead& head = unit.heads[i];
-        bases.push_back(TileBase{decoded.tiles[i].base, head.mode, head.changed});
-    }
-    std::vector<Changes> changes(range.tile_count);
-    REFIT_CHECK(codec.decode(device, unit.body, bases, changes));
-
-    REFIT_CHECK(for_each_tile(device, decoded.tiles.size(), [&](std::size_t i) -> Status {
-        DecodedTile& tile = decoded.tiles[i];
-        tile.changes = std::move(changes[i]);
-        if (tile.changes.changed() != unit.heads[i].changed) {
-            return Error{ErrorCode::corrupt,
-                         fmt::format("tile {} decodes to {} changes where {} were announced",
-                                     tile.tile, tile.changes.changed(), unit.heads[i].changed)};
-        }
-        const std::uint64_t digest = staged_digest(device, context, tile);
-        if (digest == tile.next_digest) return Done{};
-        return Error{ErrorCode::corrupt,
-                     fmt::format("tile {} decodes to digest {:016x}, not {:016x}", tile.tile,
-                                 digest, tile.next_digest)};
-    }));
-    return decoded;
 }
 
 }  // namespace refit

@@ -5,10 +5,10 @@
 //            next digest; body length) + codec body: FORMAT.md. A part is a run of whole units,
 //            closed at the first unit boundary with chunks_per_part chunks' worth of bytes, or at
 //            the end.
-// Checks     decode_unit() compares the base digest of every tile of the unit (a full read, empty
+// Checks     UnitDecoder compares the base digest of every tile of the unit (a full read, empty
 //            tiles too), the changed count, and the next digest, updated from the staged list
 //            alone. The encoder reads the next digest in full.
-// Threads    Encoding and decode_unit() use device.for_each(), so call neither inside it.
+// Threads    Both directions use device.for_each(), so call neither inside it.
 // Errors     wrong_base before anything is decoded; truncated; corrupt.
 // Source     tile digests and identity: design; chunk sizes: scenario values.
 #pragma once
@@ -133,27 +133,50 @@ EncodedUnit encode_unit(Device& device,
 
 struct DecodedTile {
     std::uint32_t tile = 0;
-    std::vector<std::uint16_t> base;  // the words it was decoded against
-    Changes changes;                  // absolute next words
+    std::span<const std::uint16_t> base;  // what it was decoded against: a copy, or where it lies
+    std::vector<std::uint16_t> copy;
+    Changes changes;  // absolute next words
     std::uint64_t base_digest = 0;
     std::uint64_t next_digest = 0;
 };
 
-/// `read_base(tile, out)` yields the still-served words of a tile of the grid. Called on the
-/// thread that called decode_unit(), tile after tile, before anything is decoded.
-using BaseReader = std::function<void(std::uint32_t, std::span<std::uint16_t>)>;
-
-/// Decodes the next unit of `bytes` (which must hold the whole unit) and says how long it was.
 struct DecodedUnit {
     std::vector<DecodedTile> tiles;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;  // of the unit
 };
-Result<DecodedUnit> decode_unit(Device& device,
-                                const Codec& codec,
-                                const DeltaContext& context,
-                                UnitRange range,
-                                ByteSpan bytes,
-                                const BaseReader& read_base);
+
+/// The next words of a tile, in its copy of the base, which they replace.
+std::span<const std::uint16_t> overwrite_tile(Device& device,
+                                              const DeltaContext& context,
+                                              DecodedTile& tile);
+
+/// The still-served words of a tile of the grid: where they lie, or put into `copy`.
+using BaseReader =
+    std::function<std::span<const std::uint16_t>(std::uint32_t tile, std::vector<std::uint16_t>&)>;
+
+/// Reads from `weights`; they and the grid outlive it.
+BaseReader read_base_from(const Weights& weights, const Grid& grid);
+
+/// Decodes units one at a time, with all lanes. Device, codec and what the context refers to
+/// outlive this.
+class UnitDecoder {
+public:
+    UnitDecoder(Device& device, const Codec& codec, const DeltaContext& context)
+        : device_(device), codec_(codec), context_(context) {}
+
+    /// Decodes the next unit of `bytes`, which hold the whole of it. Replaces `unit`, whose buffers
+    /// are used again. `read_base` is called on this thread, tile after tile, before anything is
+    /// decoded.
+    Status decode(UnitRange range,
+                  ByteSpan bytes,
+                  const BaseReader& read_base,
+                  DecodedUnit& unit) const;
+
+private:
+    Device& device_;
+    const Codec& codec_;
+    DeltaContext context_;
+};
 
 /// A finished part: its record and its payload.
 struct Part {

@@ -21,18 +21,39 @@ std::uint64_t class_of(std::uint16_t base, std::uint16_t next) {
     return static_cast<std::uint64_t>(std::bit_width(size) - 1);
 }
 
-/// A unit on its way into a body.
-struct UnitWork {
-    std::vector<XcTile> tiles;  // of the coded tiles only
-    std::vector<std::vector<std::uint8_t>> levels;
-    XcTables tables;
+/// A coded tile on its way into a body.
+struct TileWork {
+    std::size_t index = 0;  // in the unit
+    const TileDiff* diff = nullptr;
+    XcTile list;
+    XcCounts counts;
+    std::vector<XcSegment> segments;
+    std::vector<std::uint8_t> levels;
+    ByteVector payload;
+    bool fits = false;  // shorter than the plain words
 };
 
-std::vector<std::uint8_t> levels_of_unit(const std::vector<std::vector<XcSegment>>& segments,
-                                         const XcLevelCosts& costs) {
-    std::vector<std::uint8_t> levels;
-    for (const auto& tile : segments) choose_xc_levels(tile, costs, levels);
-    return levels;
+std::vector<TileWork> coded_tiles(std::span<const TileDiff> tiles,
+                                  std::span<const TileMode> modes) {
+    std::vector<TileWork> work;
+    for (std::size_t i = 0; i < tiles.size(); ++i) {
+        if (modes[i] != TileMode::coded) continue;
+        work.emplace_back();
+        work.back().index = i;
+        work.back().diff = &tiles[i];
+    }
+    return work;
+}
+
+/// Sets the levels of every tile; yields those of all.
+std::vector<std::uint8_t> choose_levels(std::vector<TileWork>& work, const XcLevelCosts& costs) {
+    std::vector<std::uint8_t> all;
+    for (TileWork& tile : work) {
+        tile.levels.clear();
+        choose_xc_levels(tile.segments, costs, tile.levels);
+        all.insert(all.end(), tile.levels.begin(), tile.levels.end());
+    }
+    return all;
 }
 
 class Xc final : public Codec {
@@ -55,31 +76,34 @@ public:
         return bits < plain_bits ? TileMode::coded : TileMode::raw;
     }
 
+    bool encodes_on_lanes() const override { return true; }
+
     void encode(Device& device,
                 std::span<const TileDiff> tiles,
                 std::span<TileMode> modes,
                 ByteVector& body) const override {
-        ByteVector payloads;
-        std::vector<std::uint32_t> sizes;
-        const UnitWork work = prepare(device, tiles, modes);
-        std::size_t coded = 0;
-        for (std::size_t i = 0; i < tiles.size(); ++i) {
-            if (modes[i] != TileMode::coded) continue;
-            const std::size_t before = payloads.size();
-            if (device.xc_encode(tiles[i].base, work.tiles[coded], work.tables, work.levels[coded],
-                                 payloads)) {
-                sizes.push_back(static_cast<std::uint32_t>(payloads.size() - before));
-            } else {
-                modes[i] = TileMode::raw;
-            }
-            ++coded;
+        std::vector<TileWork> work = coded_tiles(tiles, modes);
+        XcTables tables;
+        if (!work.empty()) {
+            tables = fit_tables(device, work);
+            device.for_each(work.size(), [&](std::uint64_t t, unsigned) {
+                TileWork& tile = work[t];
+                tile.fits =
+                    device.xc_encode(tile.diff->base, tile.list, tables, tile.levels, tile.payload);
+            });
         }
+        for (const TileWork& tile : work)
+            if (!tile.fits) modes[tile.index] = TileMode::raw;
         append_raw_tiles(tiles, modes, body);
-        if (sizes.empty()) return;
-        write_xc_tables(work.tables, body);
-        const auto size_bytes = std::as_bytes(std::span(sizes));
-        body.insert(body.end(), size_bytes.begin(), size_bytes.end());
-        body.insert(body.end(), payloads.begin(), payloads.end());
+        if (!any_in(std::span<const TileMode>(modes), TileMode::coded)) return;
+        write_xc_tables(tables, body);
+        for (const TileWork& tile : work) {
+            const auto size = static_cast<std::uint32_t>(tile.payload.size());
+            const auto bytes = std::as_bytes(std::span(&size, 1));
+            if (tile.fits) body.insert(body.end(), bytes.begin(), bytes.end());
+        }
+        for (const TileWork& tile : work)
+            body.insert(body.end(), tile.payload.begin(), tile.payload.end());
     }
 
     Status decode(Device& device,
@@ -109,34 +133,22 @@ public:
     }
 
 private:
-    UnitWork prepare(Device& device,
-                     std::span<const TileDiff> tiles,
-                     std::span<const TileMode> modes) const {
-        UnitWork work;
+    XcTables fit_tables(Device& device, std::vector<TileWork>& work) const {
+        device.for_each(work.size(), [&](std::uint64_t t, unsigned) {
+            TileWork& tile = work[t];
+            device.xc_scan(tile.diff->base, *tile.diff->changes, kMantissaBits, tile.list,
+                           tile.counts);
+        });
         XcCounts counts;
-        std::vector<std::span<const std::uint16_t>> bases;
-        for (std::size_t i = 0; i < tiles.size(); ++i) {
-            if (modes[i] != TileMode::coded) continue;
-            bases.push_back(tiles[i].base);
-            device.xc_scan(tiles[i].base, *tiles[i].changes, kMantissaBits,
-                           work.tiles.emplace_back(), counts);
-        }
-        if (bases.empty()) return work;
-        work.tables = fit_xc_tables(counts, kMantissaBits, contextual_);
-        std::vector<std::vector<XcSegment>> segments(bases.size());
-        for (std::size_t t = 0; t < bases.size(); ++t)
-            device.xc_expect(bases[t], work.tiles[t], work.tables, segments[t]);
+        for (const TileWork& tile : work) counts.add(tile.counts);
+        XcTables tables = fit_xc_tables(counts, kMantissaBits, contextual_);
+        device.for_each(work.size(), [&](std::uint64_t t, unsigned) {
+            device.xc_expect(work[t].diff->base, work[t].list, tables, work[t].segments);
+        });
         // Twice: a level is worth its bits only against what the others turn out to cost.
-        const auto levels =
-            levels_of_unit(segments, xc_level_costs(levels_of_unit(segments, XcLevelCosts{})));
-        work.tables.level_nodes = fit_xc_nodes(levels);
-        auto next = levels.begin();
-        for (const auto& tile : segments) {
-            const auto end = next + static_cast<std::ptrdiff_t>(tile.size());
-            work.levels.emplace_back(next, end);
-            next = end;
-        }
-        return work;
+        const XcLevelCosts costs = xc_level_costs(choose_levels(work, XcLevelCosts{}));
+        tables.level_nodes = fit_xc_nodes(choose_levels(work, costs));
+        return tables;
     }
 
     static Status read_payloads(ByteReader& reader,

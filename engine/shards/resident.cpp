@@ -27,13 +27,16 @@ Status Resident::stage(const OpenRecord& open, const PartRecord& part, ByteSpan 
     const std::vector<UnitRange> units = make_units(context_.grid, open.unit_words);
     if (part.unit_count > units.size() || part.first_unit > units.size() - part.unit_count)
         return Error{ErrorCode::corrupt, "a part names units the grid does not have"};
-    const BaseReader read_base = [this](std::uint32_t tile, std::span<std::uint16_t> out) {
-        weights_.read_tile(context_.grid.tile(tile), out);
+    const UnitDecoder decoder(device_, *codec, context_);
+    const BaseReader read_base = [this](std::uint32_t tile, std::vector<std::uint16_t>& copy) {
+        copy.resize(context_.grid.tile(tile).words);
+        weights_.read_tile(context_.grid.tile(tile), copy);
+        return std::span<const std::uint16_t>(copy);
     };
     std::vector<DecodedTile> decoded;
     for (std::uint32_t u = 0; u < part.unit_count; ++u) {
-        REFIT_TRY(unit, decode_unit(device_, *codec, context_, units[part.first_unit + u], payload,
-                                    read_base));
+        DecodedUnit unit;
+        REFIT_CHECK(decoder.decode(units[part.first_unit + u], payload, read_base, unit));
         payload = payload.subspan(static_cast<std::size_t>(unit.bytes));
         std::ranges::move(unit.tiles, std::back_inserter(decoded));
     }

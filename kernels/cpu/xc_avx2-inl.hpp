@@ -440,6 +440,24 @@ std::size_t sum_odds(const std::uint16_t* base,
     return i;
 }
 
+void test_bits(const std::uint16_t* values, std::size_t count, Shifts shifts, std::uint32_t* bits) {
+    const __m128i left = _mm_cvtsi32_si128(static_cast<int>(shifts.left));
+    const __m128i right = _mm_cvtsi32_si128(static_cast<int>(shifts.right));
+    const auto clear = [&](const std::uint16_t* from) {  // ones where the bit is 0
+        const __m256i shifted = _mm256_srl_epi16(_mm256_sll_epi16(load(from), left), right);
+        return _mm256_cmpeq_epi16(shifted, _mm256_setzero_si256());
+    };
+    std::size_t i = 0;
+    for (; i + 32 <= count; i += 32) {
+        const __m256i packed = _mm256_packs_epi16(clear(values + i), clear(values + i + 16));
+        const __m256i ordered = _mm256_permute4x64_epi64(packed, 0xD8);
+        bits[i / 32] = ~static_cast<std::uint32_t>(_mm256_movemask_epi8(ordered));
+    }
+    if (i == count) return;
+    bits[i / 32] = 0;
+    for (; i < count; ++i) bits[i / 32] |= std::uint32_t{shifts.test(values[i])} << i % 32;
+}
+
 std::size_t set_bits(const std::uint8_t* bits, std::size_t bytes, std::uint16_t* positions) {
     constexpr unsigned kAtOnce = 4;
     static_assert(kAtOnce <= kXcPositionSlack);

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstring>
 
 #include "kernels/cpu/xc_coder.hpp"
@@ -12,35 +12,31 @@ namespace {
 /// The raw bits of a payload: those in the states, then the bytes at its end.
 class RawBits {
 public:
-    RawBits(const XcLanes& lanes, std::span<const std::byte> tail) : tail_(tail) {
-        for (std::size_t i = 0; i < kXcRawInStates; ++i) {
-            const std::uint32_t bit = lanes.x[i / kXcStateBits] >> i % kXcStateBits & 1u;
-            states_[i / 8] |= static_cast<std::byte>(bit << i % 8);
+    RawBits(const XcLanes& lanes, std::span<const std::byte> tail)
+        : bytes_(kXcRawInStates / 8 + tail.size() + sizeof(std::uint64_t)) {
+        for (std::size_t i = 0; i < kXcLanes; ++i) {
+            const std::size_t at = kXcStateBits * i;
+            std::uint32_t four = 0;
+            std::memcpy(&four, bytes_.data() + at / 8, sizeof(four));
+            four |= (lanes.x[i] & (kXcStateMin - 1)) << at % 8;
+            std::memcpy(bytes_.data() + at / 8, &four, sizeof(four));
         }
+        std::ranges::copy(tail, bytes_.begin() + kXcRawInStates / 8);
     }
 
-    /// Past the end: 0.
-    bool at(std::size_t i) const {
-        if (i < kXcRawInStates) return bit(states_[i / 8], i);
-        const std::size_t byte = i / 8 - states_.size();
-        return byte < tail_.size() && bit(tail_[byte], i);
+    std::uint32_t at(std::size_t i) const {
+        return std::to_integer<std::uint32_t>(bytes_[i / 8]) >> i % 8 & 1u;
     }
 
     /// Only zeros from bit `first` on?
     bool zeros_from(std::size_t first) const {
-        const std::size_t all = 8 * (states_.size() + tail_.size());
-        for (std::size_t i = first; i < all; ++i)
-            if (at(i)) return false;
+        for (std::size_t i = first; i < 8 * bytes_.size(); ++i)
+            if (at(i) != 0) return false;
         return true;
     }
 
 private:
-    static bool bit(std::byte byte, std::size_t i) {
-        return (std::to_integer<unsigned>(byte) >> i % 8 & 1u) != 0;
-    }
-
-    std::array<std::byte, kXcRawInStates / 8> states_{};
-    std::span<const std::byte> tail_;
+    std::vector<std::byte> bytes_;
 };
 
 /// Reads a payload from its front to its end.
@@ -81,13 +77,14 @@ public:
         }
     }
 
-    /// `bits` is zero.
+    /// Writes the bits of whole groups.
     void get_flags(std::span<const std::uint16_t> segment, std::uint8_t* bits, const XcOdds& odds) {
         constexpr std::size_t kBytes = kXcGroupWords / 8;
         const std::size_t groups = (segment.size() + kXcGroupWords - 1) / kXcGroupWords;
         const XcFlagRun run{segment.data(), segment.size() / kXcGroupWords, tables_.context, odds};
         std::size_t g = ops_.get_flags(run, bits, lanes_, in_, end_);
         for (; g < groups; ++g) {
+            std::fill_n(bits + g * kBytes, kBytes, std::uint8_t{0});
             for (unsigned j = 0; j < 8 && good(); ++j) {
                 const XcStep step = flag_step(segment, g, j, tables_.context, odds);
                 const std::uint32_t found = xc_get(lanes_, step, in_, end_);
@@ -121,31 +118,38 @@ private:
     XcLanes lanes_{};
 };
 
-/// The entries that stage k decided with 1, by their numbers in the list of all changes.
+/// The entries that a stage decided with 1, by their numbers in the list of all changes.
 struct Deeper {
     std::vector<std::uint16_t> base;
     std::vector<std::uint32_t> entry;
 };
 
-Deeper deeper(std::span<const std::uint16_t> base,
+Deeper deeper(const XcOps& ops,
+              std::span<const std::uint16_t> base,
               std::span<const std::uint32_t> entry,
               std::span<const std::uint32_t> bits) {
+    constexpr std::size_t kEntriesAtOnce = 4096;
+    std::array<std::uint16_t, kEntriesAtOnce + kXcPositionSlack> positions;
     Deeper next;
-    next.base.resize(base.size());
-    next.entry.resize(base.size());
-    std::size_t kept = 0;
-    for (std::size_t r = 0; r < base.size(); ++r) {
-        next.base[kept] = base[r];
-        next.entry[kept] = entry.empty() ? static_cast<std::uint32_t>(r) : entry[r];
-        kept += bits[r / kXcLanes] >> r % kXcLanes & 1u;
+    for (std::size_t first = 0; first < base.size(); first += kEntriesAtOnce) {
+        const std::size_t entries = std::min(kEntriesAtOnce, base.size() - first);
+        std::array<std::uint32_t, kEntriesAtOnce / 32> these{};
+        const std::size_t words = (entries + 31) / 32;
+        std::copy_n(bits.data() + first / 32, words, these.data());
+        const std::size_t count = ops.set_bits(reinterpret_cast<const std::uint8_t*>(these.data()),
+                                               (words + 1) / 2 * 8, positions.data());
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::size_t r = first + positions[k];
+            next.base.push_back(base[r]);
+            next.entry.push_back(entry.empty() ? static_cast<std::uint32_t>(r) : entry[r]);
+        }
     }
-    next.base.resize(kept);
-    next.entry.resize(kept);
     return next;
 }
 
 /// Stages of a list and what follows them: the next words.
 XcFault read_words(Reader& reader,
+                   const XcOps& ops,
                    std::span<const std::uint16_t> base,
                    unsigned stages,
                    std::vector<std::uint16_t>& next) {
@@ -155,7 +159,7 @@ XcFault read_words(Reader& reader,
     std::span<const std::uint32_t> entry;
     for (unsigned k = 1; k <= stages && !words.empty() && reader.good(); ++k) {
         reader.get_stage(words, k, bits.data());
-        lists.push_back(deeper(words, entry, bits));
+        lists.push_back(deeper(ops, words, entry, bits));
         words = lists.back().base;
         entry = lists.back().entry;
     }
@@ -175,7 +179,7 @@ XcFault read_words(Reader& reader,
         for (const std::uint32_t r : lists[k].entry) {
             // The leading 1 moves up by one, and the bit that it leaves is known now.
             const unsigned lower = size[r] ^ 1u << k;
-            const unsigned known = lower | static_cast<unsigned>(raw.at(at++)) << k;
+            const unsigned known = lower | raw.at(at++) << k;
             size[r] = static_cast<std::uint16_t>(known | 2u << k);
         }
     }
@@ -245,11 +249,12 @@ XcFault read_flags(Reader& reader,
         const std::size_t first = s * kSegmentWords;
         const auto segment =
             base.subspan(first, std::min<std::size_t>(kSegmentWords, base.size() - first));
-        alignas(64) std::array<std::uint8_t, kSegmentWords / 8> bits{};
+        alignas(64) std::array<std::uint8_t, kSegmentWords / 8> bits;
         reader.get_flags(segment, bits.data(), xc_odds(tables.flags, levels[s]));
         if (!reader.good()) return XcFault::truncated;
         std::uint16_t* const positions = flags.positions.data() + found;
-        const std::size_t count = ops.set_bits(bits.data(), bits.size(), positions);
+        const std::size_t groups = (segment.size() + kXcGroupWords - 1) / kXcGroupWords;
+        const std::size_t count = ops.set_bits(bits.data(), groups * kXcGroupWords / 8, positions);
         if (count == 0 || count > changed - found) return XcFault::corrupt;
         for (std::size_t k = 0; k < count; ++k) flags.base[found + k] = segment[positions[k]];
         flags.changed[s] = static_cast<std::uint32_t>(count);
@@ -273,7 +278,7 @@ XcFault XcCoder::decode(std::span<const std::uint16_t> base,
     XcFault fault = read_flags(reader, ops_, tables, base, changed, flags);
     if (fault != XcFault::none) return fault;
     std::vector<std::uint16_t> next;
-    fault = read_words(reader, flags.base, tables.stages, next);
+    fault = read_words(reader, ops_, flags.base, tables.stages, next);
     if (fault != XcFault::none) return fault;
     Stager stager(base, out);
     std::size_t at = 0;

@@ -1,5 +1,6 @@
 #include <algorithm>
-#include <bit>
+#include <array>
+#include <cstring>
 #include <memory>
 
 #include "kernels/check.hpp"
@@ -12,29 +13,29 @@ namespace {
 
 constexpr std::size_t kSampleEvery = 16;  // segments
 
-/// Bits one behind the other, lowest first.
+/// Bits one behind the other, lowest first, zeros behind the last.
 class BitWriter {
 public:
-    void put(std::uint64_t bits, unsigned count) {  // count <= 32
-        pending_ |= bits << filled_;
-        filled_ += count;
+    /// The first `count` bits of words; those behind them are 0.
+    void put(std::span<const std::uint32_t> bits, std::size_t count) {
+        bytes_.resize((written_ + count + 7) / 8 + sizeof(std::uint64_t));
+        for (std::size_t i = 0; i < bits.size(); ++i) {
+            const std::size_t at = written_ + 32 * i;
+            std::uint64_t eight = 0;
+            std::memcpy(&eight, bytes_.data() + at / 8, sizeof(eight));
+            eight |= std::uint64_t{bits[i]} << at % 8;
+            std::memcpy(bytes_.data() + at / 8, &eight, sizeof(eight));
+        }
         written_ += count;
-        for (; filled_ >= 8; filled_ -= 8, pending_ >>= 8)
-            bytes_.push_back(static_cast<std::byte>(pending_));
     }
 
-    std::size_t written() const { return written_; }
-
-    /// Zeros up to a whole byte.
     std::vector<std::byte> finish() {
-        if (filled_ > 0) bytes_.push_back(static_cast<std::byte>(pending_));
+        bytes_.resize((written_ + 7) / 8);
         return std::move(bytes_);
     }
 
 private:
     std::vector<std::byte> bytes_;
-    std::uint64_t pending_ = 0;
-    unsigned filled_ = 0;
     std::size_t written_ = 0;
 };
 
@@ -49,56 +50,68 @@ struct Stage {
     std::vector<std::uint32_t> bits;
 };
 
-/// The list of stage k + 1 from that of stage k, whose bits it fills in.
-Stage decide(Stage& stage, unsigned k) {
-    Stage next;
-    const std::size_t entries = stage.base.size();
-    stage.bits.assign((entries + kXcLanes - 1) / kXcLanes, 0);
-    next.base.resize(entries);
-    next.size.resize(entries);
-    std::size_t kept = 0;
-    for (std::size_t r = 0; r < entries; ++r) {
-        const std::uint32_t bit = stage.size[r] >> k != 0 ? 1 : 0;
-        stage.bits[r / kXcLanes] |= bit << r % kXcLanes;
-        next.base[kept] = stage.base[r];
-        next.size[kept] = stage.size[r];
-        kept += bit;
-    }
-    next.base.resize(kept);
-    next.size.resize(kept);
-    return next;
-}
-
 /// Stages and raw bits of the list of changed words.
 struct Values {
     std::vector<Stage> stages;
     std::vector<std::byte> raw;
 };
 
-Values values_of(const XcTile& tile, unsigned stages) {
-    Values values;
-    BitWriter raw;
-    Stage list;
-    list.base = tile.base;
-    list.size.resize(tile.step.size());
-    for (std::size_t r = 0; r < tile.step.size(); ++r) {
-        list.size[r] = magnitude(tile.step[r]);
-        raw.put(tile.step[r] >> 15, 1);
+class ValueWriter {
+public:
+    explicit ValueWriter(const XcOps& ops) : ops_(ops) {}
+
+    Values write(const XcTile& tile, unsigned stages) {
+        Values values;
+        put_raw(tile.step, Shifts{0, 15});
+        Stage list{tile.base, tile.step, {}};
+        for (std::uint16_t& size : list.size) size = magnitude(size);
+        for (unsigned k = 1; k <= stages && !list.base.empty(); ++k) {
+            list.bits.resize((list.base.size() + kXcLanes - 1) / kXcLanes);
+            ops_.test_bits(list.size.data(), list.size.size(), Shifts{0, k}, list.bits.data());
+            Stage next = decided(list);
+            put_raw(next.size, Shifts{16 - k, 15});
+            values.stages.push_back(std::move(list));
+            list = std::move(next);
+        }
+        // A table that cannot say how far the largest step goes would lose bits.
+        const auto fits = [&](std::uint16_t size) { return size >> (stages + 1) == 0; };
+        REFIT_KERNEL_CHECK(stages == kXcStages || std::ranges::all_of(list.size, fits));
+        values.raw = raw_.finish();
+        return values;
     }
-    for (unsigned k = 1; k <= stages && !list.base.empty(); ++k) {
-        Stage next = decide(list, k);
-        values.stages.push_back(std::move(list));
-        for (const std::uint16_t size : next.size) raw.put(size >> (k - 1) & 1u, 1);
-        list = std::move(next);
+
+private:
+    void put_raw(const std::vector<std::uint16_t>& values, Shifts shifts) {
+        bits_.resize((values.size() + 31) / 32);
+        ops_.test_bits(values.data(), values.size(), shifts, bits_.data());
+        raw_.put(bits_, values.size());
     }
-    // A table that cannot say how far the largest step goes would lose bits.
-    REFIT_KERNEL_CHECK(list.base.empty() || stages == kXcStages ||
-                       std::ranges::all_of(list.size, [&](std::uint16_t size) {
-                           return size >> (stages + 1) == 0;
-                       }));
-    values.raw = raw.finish();
-    return values;
-}
+
+    /// The entries that a stage decides with 1.
+    Stage decided(const Stage& stage) {
+        constexpr std::size_t kEntriesAtOnce = 4096;
+        Stage next;
+        positions_.resize(kEntriesAtOnce + kXcPositionSlack);
+        for (std::size_t first = 0; first < stage.base.size(); first += kEntriesAtOnce) {
+            std::array<std::uint32_t, kEntriesAtOnce / 32> bits{};
+            const std::size_t words = std::min(bits.size(), stage.bits.size() - first / kXcLanes);
+            std::copy_n(stage.bits.data() + first / kXcLanes, words, bits.data());
+            const std::size_t count =
+                ops_.set_bits(reinterpret_cast<const std::uint8_t*>(bits.data()),
+                              (words + 1) / 2 * 8, positions_.data());
+            for (std::size_t k = 0; k < count; ++k) {
+                next.base.push_back(stage.base[first + positions_[k]]);
+                next.size.push_back(stage.size[first + positions_[k]]);
+            }
+        }
+        return next;
+    }
+
+    const XcOps& ops_;
+    BitWriter raw_;
+    std::vector<std::uint32_t> bits_;
+    std::vector<std::uint16_t> positions_;
+};
 
 std::uint32_t bits_at(std::span<const std::byte> raw, std::size_t first, unsigned count) {
     std::uint32_t bits = 0;
@@ -212,18 +225,46 @@ void append_payload(const XcLanes& lanes,
     if (raw.size() > kInStates) out.insert(out.end(), raw.begin() + kInStates, raw.end());
 }
 
-/// Calls visit(first, positions or empty when dense, next words) for every segment that changes.
-template <class Visit>
-void for_each_segment(const Changes& changes, const Visit& visit) {
-    std::size_t position = 0;
-    std::size_t word = 0;
-    for (const SegmentChanges& s : changes.segments) {
-        const auto positions =
-            std::span(changes.positions).subspan(position, s.dense ? 0 : s.stored);
-        visit(std::size_t{s.segment} * kSegmentWords, positions,
-              std::span(changes.words).subspan(word, s.stored));
-        position += positions.size();
-        word += s.stored;
+/// What one segment of a staging list says, appended to the lists of a tile.
+void list_segment(std::span<const std::uint16_t> segment,
+                  std::span<const std::uint16_t> positions,
+                  std::span<const std::uint16_t> next,
+                  std::uint8_t* bits,
+                  std::uint16_t* base,
+                  std::uint16_t* step) {
+    for (std::size_t k = 0; k < positions.size(); ++k) {
+        const std::size_t at = positions[k];
+        REFIT_KERNEL_CHECK(at < segment.size());
+        bits[at / 8] = static_cast<std::uint8_t>(bits[at / 8] | 1u << at % 8);
+        base[k] = segment[at];
+    }
+    for (std::size_t k = 0; k < positions.size(); ++k)
+        step[k] = static_cast<std::uint16_t>(xc_ordinal(next[k]) - xc_ordinal(base[k]));
+}
+
+/// The positions at which a dense segment changes, and the words there.
+struct Thinned {
+    std::array<std::uint16_t, kSegmentWords> positions;
+    std::array<std::uint16_t, kSegmentWords> next;
+    std::size_t count = 0;
+
+    Thinned(std::span<const std::uint16_t> base, std::span<const std::uint16_t> words) {
+        REFIT_KERNEL_CHECK(words.size() == base.size() && base.size() <= kSegmentWords);
+        for (std::size_t i = 0; i < words.size(); ++i) {
+            positions[count] = static_cast<std::uint16_t>(i);
+            next[count] = words[i];
+            count += base[i] != words[i] ? 1 : 0;
+        }
+    }
+};
+
+/// Adds a list of changes to the counts by exponent.
+void count_steps(const XcTile& tile, const XcContext& context, XcCounts& counts) {
+    for (std::size_t r = 0; r < tile.base.size(); ++r) {
+        const std::uint32_t e = context.exponent(tile.base[r]);
+        ++counts.steps[0][e];
+        unsigned k = 1;
+        for (unsigned size = magnitude(tile.step[r]); size > 1; size /= 2) ++counts.steps[k++][e];
     }
 }
 
@@ -235,26 +276,39 @@ void XcCoder::scan(std::span<const std::uint16_t> base,
                    XcTile& tile,
                    XcCounts& counts) const {
     const XcContext context{mantissa_bits, 0};
+    const std::size_t changed = changes.changed();
+    counts = {};
     tile.bits.assign((base.size() + kXcGroupWords - 1) / kXcGroupWords * (kXcGroupWords / 8), 0);
-    tile.base.clear();
-    tile.step.clear();
-    const auto add = [&](std::size_t at, std::uint16_t next) {
-        tile.bits[at / 8] = static_cast<std::uint8_t>(tile.bits[at / 8] | 1u << at % 8);
-        tile.base.push_back(base[at]);
-        tile.step.push_back(static_cast<std::uint16_t>(xc_ordinal(next) - xc_ordinal(base[at])));
-    };
-    for_each_segment(changes, [&](std::size_t first, auto positions, auto words) {
-        for (std::size_t k = 0; k < words.size(); ++k) {
-            const std::size_t at = first + (positions.empty() ? k : positions[k]);
-            REFIT_KERNEL_CHECK(at < base.size());
-            if (base[at] != words[k]) add(at, words[k]);
+    tile.changed.assign((base.size() + kSegmentWords - 1) / kSegmentWords, 0);
+    tile.base.resize(changed);
+    tile.step.resize(changed);
+    std::span<const std::uint16_t> positions = changes.positions;
+    std::span<const std::uint16_t> words = changes.words;
+    std::size_t at = 0;
+    for (const SegmentChanges& s : changes.segments) {
+        const std::size_t first = std::size_t{s.segment} * kSegmentWords;
+        REFIT_KERNEL_CHECK(first < base.size() && s.changed <= changed - at);
+        const auto segment =
+            base.subspan(first, std::min<std::size_t>(kSegmentWords, base.size() - first));
+        const auto list = [&](auto where, auto next) {
+            list_segment(segment, where, next, tile.bits.data() + first / 8, tile.base.data() + at,
+                         tile.step.data() + at);
+        };
+        if (s.dense) {
+            const Thinned thinned(segment, words.first(s.stored));
+            REFIT_KERNEL_CHECK(thinned.count == s.changed);
+            list(std::span(thinned.positions).first(thinned.count),
+                 std::span(thinned.next).first(thinned.count));
+        } else {
+            REFIT_KERNEL_CHECK(s.stored == s.changed);
+            list(positions.first(s.stored), words.first(s.stored));
+            positions = positions.subspan(s.stored);
         }
-    });
-    for (std::size_t r = 0; r < tile.base.size(); ++r) {
-        const std::uint32_t e = context.exponent(tile.base[r]);
-        const unsigned top = static_cast<unsigned>(std::bit_width(magnitude(tile.step[r])));
-        for (unsigned k = 0; k < top; ++k) ++counts.steps[k][e];
+        words = words.subspan(s.stored);
+        tile.changed[s.segment] = s.changed;
+        at += s.changed;
     }
+    count_steps(tile, context, counts);
     for (std::size_t first = 0; first < base.size(); first += kSampleEvery * kSegmentWords) {
         const auto segment =
             base.subspan(first, std::min<std::size_t>(kSegmentWords, base.size() - first));
@@ -274,8 +328,7 @@ void XcCoder::expect(std::span<const std::uint16_t> base,
         const auto words =
             base.subspan(first, std::min<std::size_t>(kSegmentWords, base.size() - first));
         XcSegment segment;
-        for (std::size_t i = first / 8; i < (first + words.size() + 7) / 8; ++i)
-            segment.changed += static_cast<std::uint32_t>(std::popcount(tile.bits[i]));
+        segment.changed = tile.changed[first / kSegmentWords];
         if (segment.changed != 0) {
             const std::size_t done =
                 ops_.sum_odds(words.data(), words.size(), tables.context, odds, segment.expected);
@@ -292,7 +345,7 @@ bool XcCoder::encode(std::span<const std::uint16_t> base,
                      std::span<const std::uint8_t> levels,
                      std::vector<std::byte>& out) const {
     const std::size_t limit = 2 * base.size();
-    const Values values = values_of(tile, tables.stages);
+    const Values values = ValueWriter(ops_).write(tile, tables.stages);
     Writer writer(ops_, tables, limit);
     writer.start(values.raw);
     for (std::size_t k = values.stages.size(); k-- > 0 && !writer.over();)

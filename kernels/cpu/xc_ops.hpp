@@ -18,6 +18,15 @@ struct XcFlagRun {
     const XcOdds& odds;
 };
 
+struct Shifts {
+    unsigned left;
+    unsigned right;
+
+    bool test(std::uint16_t value) const {
+        return static_cast<std::uint16_t>(value << left) >> right != 0;
+    }
+};
+
 /// Groups of 32 entries of a list of changed words.
 struct XcListRun {
     const std::uint16_t* base;
@@ -30,8 +39,16 @@ struct XcListRun {
 inline constexpr std::size_t kXcPositionSlack = 8;
 
 struct XcOps {
-    /// The numbers of the bits that are set, ascending, and how many they are.
+    /// The numbers of the bits that are set in a whole number of 64, ascending, and how many they
+    /// are: at most 2^16.
     std::size_t (*set_bits)(const std::uint8_t* bits, std::size_t bytes, std::uint16_t* positions);
+
+    /// Bit i says whether value i, shifted left and then right in its 16 bits, is not 0. Writes
+    /// whole words; bits past the last value are 0.
+    void (*test_bits)(const std::uint16_t* values,
+                      std::size_t count,
+                      Shifts shifts,
+                      std::uint32_t* bits);
 
     /// Sum of the odds of the words of a prefix; how many words that is.
     std::size_t (*sum_odds)(const std::uint16_t* base,

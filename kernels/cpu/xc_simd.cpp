@@ -25,7 +25,9 @@ namespace refit {
 namespace HWY_NAMESPACE {
 
 #if REFIT_XC_VECTORS
-XcOps xc_ops() { return {&set_bits, &sum_odds, &put_flags, &get_flags, &put_list, &get_list}; }
+XcOps xc_ops() {
+    return {&set_bits, &test_bits, &sum_odds, &put_flags, &get_flags, &put_list, &get_list};
+}
 #else
 XcOps xc_ops() { return xc_plain_ops(); }
 #endif
@@ -50,11 +52,22 @@ std::size_t plain_set_bits(const std::uint8_t* bits, std::size_t bytes, std::uin
     return count;
 }
 
+void plain_test_bits(const std::uint16_t* values,
+                     std::size_t count,
+                     Shifts shifts,
+                     std::uint32_t* bits) {
+    for (std::size_t i = 0; i < count; ++i) {
+        if (i % 32 == 0) bits[i / 32] = 0;
+        bits[i / 32] |= std::uint32_t{shifts.test(values[i])} << i % 32;
+    }
+}
+
 }  // namespace
 
 XcOps xc_plain_ops() {
     XcOps ops;
     ops.set_bits = &plain_set_bits;
+    ops.test_bits = &plain_test_bits;
     ops.sum_odds = [](const std::uint16_t*, std::size_t, XcContext, const XcOdds&,
                       std::uint64_t&) -> std::size_t { return 0; };
     ops.put_flags = [](const XcFlagRun&, const std::uint8_t*, XcLanes&,

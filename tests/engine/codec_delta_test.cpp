@@ -25,12 +25,17 @@ struct Decoder {
                                    ByteSpan bytes,
                                    const WordVector& base) {
         const MemoryWeights weights(sample.catalog, base);
-        return decode_unit(*device, *find_codec(codec).value(),
-                           DeltaContext{sample.catalog, grid, test::kSalt}, range, bytes,
-                           [&](std::uint32_t tile, std::span<std::uint16_t> out) {
-                               ++reads;
-                               weights.read_tile(grid.tile(tile), out);
-                           });
+        const UnitDecoder decoder(*device, *find_codec(codec).value(),
+                                  DeltaContext{sample.catalog, grid, test::kSalt});
+        const BaseReader read_base = [&](std::uint32_t tile, std::vector<std::uint16_t>& copy) {
+            ++reads;
+            copy.resize(grid.tile(tile).words);
+            weights.read_tile(grid.tile(tile), copy);
+            return std::span<const std::uint16_t>(copy);
+        };
+        DecodedUnit unit;
+        REFIT_CHECK(decoder.decode(range, bytes, read_base, unit));
+        return unit;
     }
 };
 

@@ -135,18 +135,15 @@ inline Status decode_payload(Device& device,
                              std::span<const UnitRange> units,
                              ByteSpan payload,
                              std::pair<const Weights*, WordVector*> weights) {
-    const auto read_base = [&](std::uint32_t tile, std::span<std::uint16_t> out) {
-        weights.first->read_tile(context.grid.tile(tile), out);
-    };
+    const UnitDecoder decoder(device, codec, context);
+    const BaseReader read_base = read_base_from(*weights.first, context.grid);
+    DecodedUnit unit;
     for (const UnitRange range : units) {
-        REFIT_TRY(unit, decode_unit(device, codec, context, range, payload, read_base));
+        REFIT_CHECK(decoder.decode(range, payload, read_base, unit));
         payload = payload.subspan(unit.bytes);
-        for (const DecodedTile& decoded : unit.tiles) {
-            const Tile& tile = context.grid.tile(decoded.tile);
-            WordVector tile_words = decoded.base;
-            device.overwrite(tile_words, decoded.changes,
-                             identity_placements(context.catalog, tile));
-            for (const Piece& piece : tile.pieces) {
+        for (DecodedTile& decoded : unit.tiles) {
+            const auto tile_words = overwrite_tile(device, context, decoded);
+            for (const Piece& piece : context.grid.tile(decoded.tile).pieces) {
                 const std::uint64_t at =
                     context.catalog.tensor(piece.tensor).first_word + piece.tensor_first;
                 std::copy_n(tile_words.begin() + static_cast<std::ptrdiff_t>(piece.tile_first),

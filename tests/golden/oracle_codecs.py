@@ -3,15 +3,13 @@ import shutil
 import struct
 import subprocess
 
+import oracle_xc
+from oracle_xc import require
+
 EMPTY, RAW, CODED = 0, 1, 2
 ROW_WORDS = 4096
 CODECS = ("full", "full-zstd", "xor-zstd", "planes-zstd", "gap-xor-zstd", "coo-zstd",
-          "bitmask-zstd", "index-value")
-
-
-def require(condition, what):
-    if not condition:
-        raise ValueError(what)
+          "bitmask-zstd", "index-value", "xc", "cf")
 
 
 class Reader:
@@ -188,6 +186,8 @@ def decode_body(codec, body, tiles):
         require(RAW not in modes, codec + ": mode")
     if coded and codec in ("full-zstd", "xor-zstd", "planes-zstd"):
         decoded = read_dense(codec, reader, bases)
+    elif coded and codec in ("xc", "cf"):
+        decoded = oracle_xc.decode_tiles(codec, reader, bases, [tiles[i][1] for i in coded])
     else:
         lists = read_lists(codec, reader, bases, [tiles[i][1] for i in coded]) if coded else []
         decoded = [apply_list(base, *pair) for base, pair in zip(bases, lists)]

@@ -152,11 +152,10 @@ Status apply_beside(const ByteVector& file, const fs::path& base, const fs::path
     REFIT_TRY(writer, CheckpointWriter::create(output, contents.contents));
     REFIT_CHECK(decoder.decode(
         [&](const Tile& tile, DecodedTile& decoded) {
-            device->overwrite(decoded.base, decoded.changes,
-                              identity_placements(delta.catalog(), tile));
+            const auto next = overwrite_tile(*device, decoder.context(), decoded);
             for (const Piece& piece : tile.pieces)
                 writer->write(contents.words[piece.tensor], 2 * piece.tensor_first,
-                              piece_bytes(decoded.base, piece));
+                              piece_bytes(next, piece));
         },
         [&](std::size_t item, std::uint64_t first, ByteSpan next, bool) {
             if (contents.is_other(item)) {
