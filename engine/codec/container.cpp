@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/codec/attachments.hpp"
+#include "engine/codec/packed.hpp"
 #include "engine/codec/record_file.hpp"
 
 namespace refit {
@@ -64,7 +65,9 @@ RfdWriter::RfdWriter(ByteSink sink, const Catalog& catalog, const OpenRecord& op
     preamble.append(as_byte_span(kRfdMagic));
     preamble.write(kRfdVersion);
     put(preamble.bytes());
-    record(static_cast<std::uint8_t>(RecordType::catalog), catalog.serialize());
+    ByteWriter packed;
+    write_packed(catalog.serialize(), packed);
+    record(static_cast<std::uint8_t>(RecordType::catalog), packed.bytes());
     open_at_ = record(static_cast<std::uint8_t>(RecordType::open), open.serialize());
 }
 
@@ -140,7 +143,10 @@ Result<RfdReader> RfdReader::parse(ByteVector bytes) {
 Status RfdReader::read_all() {
     RecordFile file(*source_);
     REFIT_CHECK(file.read_preamble());
-    REFIT_TRY(catalog_bytes, read_record(file, RecordType::catalog, "catalog"));
+    REFIT_TRY(packed, read_record(file, RecordType::catalog, "catalog"));
+    ByteReader reader(packed);
+    REFIT_TRY(catalog_bytes, read_packed(reader, "the catalog"));
+    REFIT_CHECK(reader.finish("the catalog"));
     REFIT_TRY(catalog, Catalog::parse(catalog_bytes));
     catalog_ = std::move(catalog);
     REFIT_TRY(open_bytes, read_record(file, RecordType::open, "open record"));

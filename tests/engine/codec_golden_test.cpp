@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdlib>
 #include <iterator>
 
@@ -74,56 +75,95 @@ Sample golden_sample() {
     return sample;
 }
 
-test::DeltaOptions golden_options(const Codec& codec) {
-    test::DeltaOptions options;
-    options.codec = codec.name();
-    options.unit_words = 1100;
-    options.chunk_bytes = 512;
-    options.chunks_per_part = 1;
-    const ByteSpan header = as_byte_span("{\"a.special.weight\": \"golden\"}");
-    options.attachments = {{"header", {header.begin(), header.end()}}};
-    return options;
+/// Weights as a model has them: rare above, common below, in segments that change more and less
+/// than others, one of them not at all; a second coded tile in the same unit, and a raw one.
+Sample steps_sample() {
+    Sample sample{test::make_catalog({{"a.weight", WordType::bf16, {83, 299}},
+                                      {"b.weight", WordType::f16, {700}},
+                                      {"c.weight", WordType::bf16, {20}}}),
+                  {},
+                  {}};
+    constexpr std::uint64_t kPerMillion[] = {3'000, 0, 24'000, 800, 200, 12'000, 7'000};
+    Rng rng(5, 0);
+    for (std::uint64_t i = 0; i < 83 * 299 + 700 + 20; ++i) {
+        const auto below = static_cast<unsigned>(std::countr_zero(rng.next() | 1u << 10));
+        const auto word = static_cast<std::uint16_t>((rng.next() & 0x807F) | (124 - below) << 7);
+        const std::uint64_t least = 1u << std::min(rng.below(12) * rng.below(2), std::uint64_t{5});
+        const bool all = i >= 83 * 299 + 700;
+        const bool changes = all || rng.chance(kPerMillion[i / kSegmentWords] << below);
+        const auto step =
+            static_cast<std::uint16_t>(all ? 1 + rng.below(0xFFFF) : least + rng.below(least));
+        const std::uint16_t from = xc_ordinal(word);
+        const auto to = static_cast<std::uint16_t>(rng.below(2) == 0 ? from + step : from - step);
+        sample.base.push_back(word);
+        sample.next.push_back(changes ? xc_ordinal(to) : word);
+    }
+    return sample;
+}
+
+/// base.bin, next.bin and CODEC.rfd of some codecs in one folder.
+struct GoldenSet {
+    std::filesystem::path folder;
+    Sample sample;
+    std::uint64_t unit_words;
+    std::vector<std::string> codecs;
+
+    ByteVector encode(Device& device, const std::string& codec) const {
+        test::DeltaOptions options;
+        options.codec = codec;
+        options.unit_words = unit_words;
+        options.chunk_bytes = 512;
+        options.chunks_per_part = 1;
+        const ByteSpan header = as_byte_span("{\"a.special.weight\": \"golden\"}");
+        options.attachments = {{"header", {header.begin(), header.end()}}};
+        return test::encode_rfd(device, sample, options);
+    }
+    std::filesystem::path file(const std::string& codec) const { return folder / (codec + ".rfd"); }
+};
+
+std::vector<GoldenSet> golden_sets() {
+    std::vector<std::string> all;
+    for (const auto& codec : builtin_codecs()) all.emplace_back(codec->name());
+    return {{kGolden, golden_sample(), 1100, all},
+            {kGolden / "steps", steps_sample(), 1u << 16, {"xc", "cf"}}};
 }
 
 bool is_written_anew() { return std::getenv("REFIT_WRITE_GOLDEN") != nullptr; }
 
 TEST(Golden, EncodingGivesExactlyTheseBytes) {
     const auto device = make_cpu_device(2);
-    const Sample sample = golden_sample();
-    if (is_written_anew()) {
-        write_file(kGolden / "base.bin", std::as_bytes(std::span(sample.base)));
-        write_file(kGolden / "next.bin", std::as_bytes(std::span(sample.next)));
-        for (const auto& codec : builtin_codecs()) {
-            write_file(kGolden / (std::string(codec->name()) + ".rfd"),
-                       test::encode_rfd(*device, sample, golden_options(*codec)));
+    for (const GoldenSet& set : golden_sets()) {
+        if (is_written_anew()) {
+            write_file(set.folder / "base.bin", std::as_bytes(std::span(set.sample.base)));
+            write_file(set.folder / "next.bin", std::as_bytes(std::span(set.sample.next)));
         }
-        GTEST_SKIP() << "golden files are written anew";
+        for (const std::string& codec : set.codecs) {
+            const ByteVector encoded = set.encode(*device, codec);
+            if (is_written_anew()) write_file(set.file(codec), encoded);
+            const bool compresses = codec.ends_with("zstd");
+            if (compresses && zstd_library_version() != kGoldenZstdVersion) continue;
+            EXPECT_EQ(encoded, read_file(set.file(codec))) << set.file(codec);
+        }
     }
-    for (const auto& codec : builtin_codecs()) {
-        const bool compresses = codec->name().ends_with("zstd");
-        if (compresses && zstd_library_version() != kGoldenZstdVersion) continue;
-        EXPECT_EQ(test::encode_rfd(*device, sample, golden_options(*codec)),
-                  read_file(kGolden / (std::string(codec->name()) + ".rfd")))
-            << codec->name();
-    }
+    if (is_written_anew()) GTEST_SKIP() << "golden files are written anew";
     if (zstd_library_version() != kGoldenZstdVersion)
         GTEST_SKIP() << "zstd is not 1.5.4: the bytes of its frames are not compared";
 }
 
 TEST(Golden, DecodingGivesTheNextWords) {
     const auto device = make_cpu_device(2);
-    const Sample sample = golden_sample();
     const auto same = [](const WordVector& words, const std::filesystem::path& path) {
         const ByteSpan bytes = std::as_bytes(std::span(words));
         return read_file(path) == ByteVector(bytes.begin(), bytes.end());
     };
-    EXPECT_TRUE(same(sample.base, kGolden / "base.bin"));
-    for (const auto& codec : builtin_codecs()) {
-        const auto path = kGolden / (std::string(codec->name()) + ".rfd");
-        const auto next = test::decode_rfd(*device, path, sample.base);
-        ASSERT_TRUE(next.has_value()) << next.error().where << ": " << next.error().what;
-        EXPECT_EQ(next.value(), sample.next) << codec->name();
-        EXPECT_TRUE(same(next.value(), kGolden / "next.bin"));
+    for (const GoldenSet& set : golden_sets()) {
+        EXPECT_TRUE(same(set.sample.base, set.folder / "base.bin"));
+        EXPECT_TRUE(same(set.sample.next, set.folder / "next.bin"));
+        for (const std::string& codec : set.codecs) {
+            const auto next = test::decode_rfd(*device, set.file(codec), set.sample.base);
+            ASSERT_TRUE(next.has_value()) << next.error().where << ": " << next.error().what;
+            EXPECT_EQ(next.value(), set.sample.next) << set.file(codec);
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 
     oracle.py DELTA.rfd BASE.bin NEXT.bin   decodes one file (canonical words, raw)
     oracle.py --check FOLDER                every FOLDER/*.rfd against base.bin and next.bin, and
-                                            FOLDER/checkpoint: whole files, opaque items included
+                                            FOLDER/checkpoint: whole files, opaque items included;
+                                            FOLDER/steps: xc and cf with steps of many sizes
     oracle.py --example                     prints the worked example of FORMAT.md
 
 Exit code 77 from --check: nothing here can read zstd frames.
@@ -15,6 +16,7 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True  # the folder holds golden files and nothing else
+import oracle_xc  # noqa: E402
 from oracle_codecs import (CODECS, CODED, Reader, apply_list, bytes_of,  # noqa: E402
                            can_unzstd, decode_body, require, unzstd, words_of)
 
@@ -374,26 +376,37 @@ def print_example():
     show("columns, coo-zstd", bytes_of([1, 6 - 1]))
     show("next words, coo-zstd", bytes_of([0x3F81, 0x0000]))
     show("bits, bitmask-zstd", bytes([1 << 1 | 1 << 6]))
+    for label, data in zip(("tables, xc", "payload, xc"), oracle_xc.example()):
+        show(label, data)
 
 
 def check(folder):
     if not can_unzstd():
         print("skipped: neither the Python module zstandard nor the zstd command is here")
         return 77
+    print("h(q): %d printed values are the formula's" % oracle_xc.check_printed_rows())
+    faults = check_words(folder, CODECS) + check_words(folder / "steps", ("xc", "cf"))
+    return 1 if faults else check_checkpoint(folder / "checkpoint")
+
+
+def check_words(folder, codecs):
+    """How many of FOLDER/*.rfd do not lead from base.bin to next.bin."""
     base = words_of((folder / "base.bin").read_bytes())
     following = (folder / "next.bin").read_bytes()
     files = {file.stem: file for file in folder.glob("*.rfd")}
-    require(sorted(files) == sorted(CODECS), "one golden file per codec")
-    for file in files.values():
+    require(sorted(files) == sorted(codecs), "one golden file per codec")
+    faults = 0
+    for codec, file in sorted(files.items()):
         try:
-            result = bytes_of(Delta(file.read_bytes()).decode(base))
+            delta = Delta(file.read_bytes())
+            require(delta.codec == codec, "another codec")
+            exact = bytes_of(delta.decode(base)) == following
+            verdict = "exact" if exact else "differs"
         except ValueError as error:
-            print("%s: refused: %s" % (file.name, error))
-            return 1
-        print("%s: %s" % (file.name, "exact" if result == following else "differs"))
-        if result != following:
-            return 1
-    return check_checkpoint(folder / "checkpoint")
+            exact, verdict = False, "refused: %s" % error
+        print("%s/%s: %s" % (folder.name, file.name, verdict))
+        faults += not exact
+    return faults
 
 
 def check_checkpoint(folder):

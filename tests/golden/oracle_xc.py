@@ -74,6 +74,7 @@ class Lanes:
         self.x = [int.from_bytes(payload[3 * i:3 * i + 3], "little") for i in range(LANES)]
         require(all(LOWEST <= x < HIGHEST for x in self.x), "a state out of range")
         self.payload, self.at = payload, 3 * LANES
+        self.steps = []
 
     def step(self, odds):
         """odds: {lane: h}; the bits, by lane."""
@@ -90,7 +91,31 @@ class Lanes:
                     self.x[lane] = 256 * self.x[lane] + self.payload[self.at]
                     self.at += 1
         require(all(x >= LOWEST for x in self.x), "twice is always enough")
+        self.steps.append((odds, bits))
         return bits
+
+
+def encode_steps(steps, raw):
+    """The payload that holds these steps, {lane: h} and {lane: bit} each, and raw bits."""
+    raw = raw + [0] * (RAW_IN_STATES - len(raw))
+    raw += [0] * (-len(raw) % 8)
+    number = sum(bit << i for i, bit in enumerate(raw))
+    x = [LOWEST + (number >> 15 * lane) % LOWEST for lane in range(LANES)]
+    coded = bytearray()  # the last byte first
+    for odds, bits in reversed(steps):
+        share = {lane: h if bits[lane] else ONE - h for lane, h in odds.items()}
+        # The byte that is read last is written first: that of the lanes that take two.
+        for limit in (1 << 17, 1 << 9):
+            for lane in sorted(odds, reverse=True):
+                if x[lane] >= share[lane] * limit:
+                    coded.append(x[lane] & 255)
+                    x[lane] >>= 8
+        for lane, h in odds.items():
+            f = share[lane]
+            x[lane] = (x[lane] // f << 14) + x[lane] % f + (0 if bits[lane] else h)
+    states = b"".join(state.to_bytes(3, "little") for state in x)
+    tail = (number >> RAW_IN_STATES).to_bytes((len(raw) - RAW_IN_STATES) // 8, "little")
+    return states + bytes(reversed(coded)) + tail
 
 
 def read_levels(lanes, tables, segments):
@@ -160,7 +185,9 @@ def decode_tile(payload, tables, base, changed):
     positions = read_flags(lanes, tables, base, levels)
     require(len(positions) == changed, "changed words")
     passed = read_stages(lanes, tables, [base[at] for at in positions])
-    raw = iter(read_raw(lanes, changed + sum(map(len, passed))))
+    raw = read_raw(lanes, changed + sum(map(len, passed)))
+    require(encode_steps(lanes.steps, raw) == payload, "another payload of the same steps")
+    raw = iter(raw)
     backwards = [next(raw) for _ in positions]
     sizes, classes = [0] * changed, [0] * changed
     for k, entries in enumerate(passed):
@@ -172,6 +199,18 @@ def decode_tile(payload, tables, base, changed):
         size |= 1 << kind
         result[at] = ordinal(ordinal(base[at]) + (-size if back else size) & 0xFFFF)
     return result
+
+
+def example():
+    """Tables and payload of the second worked example."""
+    nodes, flags = bytes([144] * 15), bytes([116] * 16)
+    tables = bytes([7, 112]) + nodes + flags + bytes([1, 0xFF, 130])
+    level = [({0: H[144]}, {0: bit}) for bit in (1, 0, 0, 1)]  # 9
+    changed = (1, 9, 62)
+    flags = [({i: H[116 + 4] for i in range(8)}, {i: int(8 * i + j in changed) for i in range(8)})
+             for j in range(8)]
+    stage = [({i: H[130] for i in range(3)}, {0: 0, 1: 1, 2: 1})]
+    return tables, encode_steps(level + flags + stage, [0, 0, 1] + [1, 0])
 
 
 def decode_tiles(codec, reader, bases, counts):
