@@ -104,6 +104,11 @@ public:
                          XcTile& tile,
                          XcCounts& counts) = 0;
 
+    /// Adds the words of the tile in each bucket.
+    virtual void xc_count(std::span<const std::uint16_t> base,
+                          const XcContext& context,
+                          XcBucketWords& words) = 0;
+
     /// How often each segment of the tile changes, and how often `tables` would expect it to.
     virtual void xc_expect(std::span<const std::uint16_t> base,
                            const XcTile& tile,

@@ -204,7 +204,7 @@ constexpr FieldRow field_row(const FieldTensor& tensor, std::uint64_t row, Field
         const auto phase = static_cast<std::uint32_t>(drawn % 64);
         r.from = field::orbit(level, phase, time);
         r.to = field::orbit(level, phase, time + span.steps);
-    } else {
+    } else if (tensor.law != FieldLaw::still) {
         const bool hot = tensor.hot_chance != tensor.chance && field::is_hot(tensor, row);
         const std::uint64_t chance = hot ? tensor.hot_chance : tensor.chance;
         r.base = field::count(chance, time);
@@ -273,7 +273,9 @@ constexpr std::uint32_t monotone(std::uint32_t word) {
 }
 
 /// A place in 0..4095 for each word of a segment, every place once; its upper bits, rest random.
-constexpr std::uint32_t even_place(const FieldRow& row, std::uint32_t column, std::uint32_t rest) {
+[[gnu::always_inline]] constexpr std::uint32_t even_place(const FieldRow& row,
+                                                          std::uint32_t column,
+                                                          std::uint32_t rest) {
     const std::uint32_t word = row.first_word + column;
     std::uint32_t key = mix_half((word >> 12) ^ row.even_key, 0x7FEB352Du);
     key = mix_half(key, 0x846CA68Bu);
@@ -286,7 +288,8 @@ constexpr std::uint32_t even_place(const FieldRow& row, std::uint32_t column, st
 }  // namespace field
 
 /// One word of a row whose law is drift.
-constexpr FieldWords drift_words(const FieldRow& row, const FieldColumn& column) {
+[[gnu::always_inline]] constexpr FieldWords drift_words(const FieldRow& row,
+                                                        const FieldColumn& column) {
     const field::Random random = field::random_of(row, column);
     const float weight = field::weight(row, random);
     // Eight digits of 4 bits: four summed in the low byte, four in the third.
@@ -298,8 +301,7 @@ constexpr FieldWords drift_words(const FieldRow& row, const FieldColumn& column)
     const std::uint32_t less = (row.column_key + column.counter) >> 29 & row.column_mask;
     const float activity = field::exact(16 - static_cast<std::int32_t>(less));
     const auto at = [&](const FieldOrbit& orbit) {
-        const float drift =
-            a * orbit.slow_cos + b * orbit.slow_sin + c * orbit.fast + orbit.bias;
+        const float drift = a * orbit.slow_cos + b * orbit.slow_sin + c * orbit.fast + orbit.bias;
         return static_cast<std::uint16_t>(field::rounded(weight + drift * activity));
     };
     return {at(row.from), at(row.to)};
@@ -307,7 +309,8 @@ constexpr FieldWords drift_words(const FieldRow& row, const FieldColumn& column)
 
 /// One word of a row of any other law. `kEven`: the law is even.
 template <bool kEven>
-constexpr FieldWords drawn_words(const FieldRow& row, const FieldColumn& column) {
+[[gnu::always_inline]] constexpr FieldWords drawn_words(const FieldRow& row,
+                                                        const FieldColumn& column) {
     const field::Random random = field::random_of(row, column);
     const std::uint32_t start = field::monotone(field::rounded(field::weight(row, random)));
     const std::uint32_t drawn = (random.more ^ row.epoch) >> 16;

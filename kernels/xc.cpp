@@ -57,7 +57,6 @@ constexpr Hazards kHazards = make_hazards();
 void XcCounts::add(const XcCounts& other) {
     for (std::size_t e = 0; e < kExponents; ++e) words[e] += other.words[e];
     sampled += other.sampled;
-    tile_words += other.tile_words;
     for (std::size_t k = 0; k <= kXcStages; ++k)
         for (std::size_t e = 0; e < kExponents; ++e) steps[k][e] += other.steps[k][e];
 }

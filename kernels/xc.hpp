@@ -92,14 +92,16 @@ XcOdds xc_odds(const std::array<std::uint8_t, kXcBuckets>& table, unsigned level
 /// How often what happens in a tile, by exponent: what tables are made from.
 struct XcCounts {
     static constexpr std::size_t kExponents = 256;
-    std::array<std::uint32_t, kExponents> words{};  // of every 16th segment only
+    std::array<std::uint32_t, kExponents> words{};  // of 256 in every segment: enough for a window
     std::uint64_t sampled = 0;                      // sum of words
-    std::uint64_t tile_words = 0;
     /// [0]: changed words; [k]: those with |step| >= 2^k. All segments.
     std::array<std::array<std::uint32_t, kExponents>, kXcStages + 1> steps{};
 
     void add(const XcCounts& other);
 };
+
+/// Words by bucket.
+using XcBucketWords = std::array<std::uint64_t, kXcBuckets>;
 
 /// Expected changes of one segment at the middle level in 2^-14, and changes.
 struct XcSegment {

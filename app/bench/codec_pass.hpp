@@ -19,7 +19,7 @@
 
 #include "engine/codec/change_stats.hpp"
 #include "engine/codec/delta.hpp"
-#include "workloads/uniform_pair.hpp"
+#include "workloads/profile.hpp"
 
 namespace refit {
 

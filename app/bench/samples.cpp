@@ -12,19 +12,17 @@
 namespace refit {
 namespace {
 
-constexpr std::uint32_t kUniformPercents[] = {1, 3, 5};
+constexpr std::uint32_t kPercents[] = {1, 3, 5};
+constexpr std::uint64_t kTraceSteps[] = {1, 4, 16};
 
-BenchSample uniform_sample(const std::shared_ptr<Device>& device,
-                           std::uint32_t percent,
-                           UniformSpec spec) {
-    spec.changed_per_million = percent * 10'000;
+BenchSample profile_sample(const std::shared_ptr<Device>& device, const PairSpec& spec) {
     BenchSample sample;
-    sample.name = fmt::format("uniform-{}%", percent);
-    sample.profile = "uniform";
-    sample.title = {fmt::format("profile uniform, seed {}", spec.seed)};
+    sample.profile = spec.profile.name;
+    sample.name = fmt::format("{}-{}%", sample.profile, spec.changed_per_million / 10'000);
+    sample.title = {fmt::format("profile {}, seed {}", sample.profile, spec.seed)};
     sample.words = spec.words;
     sample.make = [device, spec] {
-        return std::make_shared<const WordPair>(make_uniform_pair(*device, spec));
+        return std::make_shared<const WordPair>(make_pair(*device, spec));
     };
     return sample;
 }
@@ -61,18 +59,22 @@ std::string fraction_text(double fraction) { return fmt::format("{:.3g} %", frac
 
 Result<std::vector<BenchSample>> built_in_samples(const Console& console,
                                                   const std::shared_ptr<Device>& device,
-                                                  std::uint64_t uniform_words,
+                                                  std::uint64_t profile_words,
                                                   std::uint64_t seed) {
-    REFIT_ASSERT(uniform_words <= kSampleWordsMax);
+    REFIT_ASSERT(profile_words <= kSampleWordsMax);
     std::vector<BenchSample> samples;
-    for (const std::uint32_t percent : kUniformPercents)
-        samples.push_back(uniform_sample(device, percent, UniformSpec{uniform_words, 0, seed}));
+    for (const Profile& profile : profiles())
+        for (const std::uint32_t percent : kPercents)
+            samples.push_back(
+                profile_sample(device, {profile, profile_words, percent * 10'000, seed, {}}));
     REFIT_TRY(
         opened,
         open_trace(console.data_root / "workloads" / "traces" / "dense" / "trace.toml", *device));
     const std::shared_ptr<const StepSource> trace = std::move(opened);
-    for (std::uint64_t steps = 1; steps < trace->versions(); ++steps)
-        samples.push_back(trace_sample(trace, steps));
+    const std::uint64_t last = trace->versions() - 1;
+    for (const std::uint64_t steps : kTraceSteps)
+        if (steps < last) samples.push_back(trace_sample(trace, steps));
+    samples.push_back(trace_sample(trace, last));
     return samples;
 }
 

@@ -1,7 +1,7 @@
 // What `refit bench codec` runs over: pairs of versions, made when their first row is measured.
 //
-// Without files   profile uniform at 1, 3 and 5 % changed, and the shipped trace over one step and
-//                 over all its steps.
+// Without files   every profile at 1, 3 and 5 % changed, and the shipped trace over 1, 4 and 16
+//                 steps, as far as it goes, and over all its steps.
 // With files      the tensors that are BF16 or F16 with one shape on both sides; whole tiles of
 //                 them, drawn by kind and layer (tile_sample.hpp), up to a fraction.
 // Memory          at most kSampleWordsMax words a sample; with the copy that the bench makes and
@@ -20,7 +20,7 @@
 #include "app/console.hpp"
 #include "engine/base/result.hpp"
 #include "kernels/device.hpp"
-#include "workloads/uniform_pair.hpp"
+#include "workloads/profile.hpp"
 
 namespace refit {
 
@@ -37,7 +37,7 @@ struct BenchSample {
 
 Result<std::vector<BenchSample>> built_in_samples(const Console& console,
                                                   const std::shared_ptr<Device>& device,
-                                                  std::uint64_t uniform_words,
+                                                  std::uint64_t profile_words,
                                                   std::uint64_t seed);
 
 struct FilePair {

@@ -18,7 +18,7 @@
 #include "app/console.hpp"
 #include "engine/coords/grid.hpp"
 #include "engine/coords/weights.hpp"
-#include "workloads/uniform_pair.hpp"
+#include "workloads/profile.hpp"
 
 namespace refit {
 

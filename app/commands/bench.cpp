@@ -20,8 +20,8 @@ struct BenchFlags {
     std::string next;
     std::optional<double> fraction;
     std::vector<std::string> codecs;
-    std::uint64_t uniform_words = UniformSpec{}.words;
-    std::uint64_t seed = UniformSpec{}.seed;
+    std::uint64_t words = std::uint64_t{4} << 20;
+    std::uint64_t seed = PairSpec{}.seed;
     unsigned threads = 0;
 };
 
@@ -33,11 +33,11 @@ std::string check_words(std::string& text) {
     const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
     const unsigned shift = unit == "Ki" ? 10 : unit == "Mi" ? 20 : 0;
     const bool number = failure == std::errc{} && (unit.empty() || shift > 0);
-    if (number && count <= kSampleWordsMax >> shift && count << shift >= kUniformWordsMin) {
+    if (number && count <= kSampleWordsMax >> shift && count << shift >= kPairWordsMin) {
         text = std::to_string(count << shift);
         return {};
     }
-    return fmt::format("takes {}Ki to {}Mi words, not '{}'", kUniformWordsMin >> 10,
+    return fmt::format("takes {}Ki to {}Mi words, not '{}'", kPairWordsMin >> 10,
                        kSampleWordsMax >> 20, text);
 }
 
@@ -68,8 +68,7 @@ void check_positionals(BenchFlags& flags) {
 Result<std::vector<BenchSample>> choose_samples(const Console& console,
                                                 const std::shared_ptr<Device>& device,
                                                 const BenchFlags& flags) {
-    if (flags.base.empty())
-        return built_in_samples(console, device, flags.uniform_words, flags.seed);
+    if (flags.base.empty()) return built_in_samples(console, device, flags.words, flags.seed);
     REFIT_TRY(sample, file_sample(console, {flags.base, flags.next, flags.fraction, flags.seed}));
     return std::vector<BenchSample>{sample};
 }
@@ -115,9 +114,9 @@ Command add_bench(CLI::App& program, const Console& console) {
             ->transform(CLI::Validator(check_fraction, "FRACTION"))
             ->type_name("");
     CLI::Option* words = command
-                             ->add_option("--words", flags->uniform_words,
+                             ->add_option("--words", flags->words,
                                           "Without files: words of the made-up model, 16Ki to 64Mi "
-                                          "(default 16Mi)")
+                                          "(default 4Mi)")
                              ->transform(CLI::Validator(check_words, "WORDS"))
                              ->type_name("");
     std::vector<std::string> codecs;

@@ -56,6 +56,18 @@ std::vector<std::uint8_t> choose_levels(std::vector<TileWork>& work, const XcLev
     return all;
 }
 
+/// Words by bucket of all tiles.
+XcBucketWords words_of(Device& device, std::span<const TileWork> work, const XcContext& context) {
+    std::vector<XcBucketWords> by_tile(work.size());
+    device.for_each(work.size(), [&](std::uint64_t t, unsigned) {
+        device.xc_count(work[t].diff->base, context, by_tile[t]);
+    });
+    XcBucketWords words{};
+    for (const XcBucketWords& tile : by_tile)
+        for (std::size_t b = 0; b < kXcBuckets; ++b) words[b] += tile[b];
+    return words;
+}
+
 class Xc final : public Codec {
 public:
     Xc(std::string_view name, std::string_view summary, bool contextual)
@@ -141,7 +153,9 @@ private:
         });
         XcCounts counts;
         for (const TileWork& tile : work) counts.add(tile.counts);
-        XcTables tables = fit_xc_tables(counts, kMantissaBits, contextual_);
+        const XcContext context = fit_xc_context(counts, kMantissaBits);
+        XcTables tables =
+            fit_xc_tables(counts, context, words_of(device, work, context), contextual_);
         device.for_each(work.size(), [&](std::uint64_t t, unsigned) {
             device.xc_expect(work[t].diff->base, work[t].list, tables, work[t].segments);
         });

@@ -9,28 +9,23 @@ namespace refit {
 
 namespace {
 
-/// Counts by bucket instead of by exponent.
-struct BucketCounts {
-    std::array<std::uint64_t, kXcBuckets> words{};  // scaled up from the sample
-    std::array<std::array<std::uint64_t, kXcBuckets>, kXcStages + 1> steps{};
-};
+/// Changes by bucket instead of by exponent.
+using BucketSteps = std::array<std::array<std::uint64_t, kXcBuckets>, kXcStages + 1>;
 
-BucketCounts by_bucket(const XcCounts& counts, const XcContext& context, bool contextual) {
-    BucketCounts folded;
+BucketSteps by_bucket(const XcCounts& counts, const XcContext& context, bool contextual) {
+    BucketSteps folded{};
     for (std::uint32_t e = 0; e < XcCounts::kExponents; ++e) {
         const std::size_t b = contextual ? context.bucket_of_exponent(e) : 0;
-        folded.words[b] += counts.words[e];
-        for (std::size_t k = 0; k <= kXcStages; ++k) folded.steps[k][b] += counts.steps[k][e];
+        for (std::size_t k = 0; k <= kXcStages; ++k) folded[k][b] += counts.steps[k][e];
     }
-    for (std::uint64_t& words : folded.words) words = words * counts.tile_words / counts.sampled;
     return folded;
 }
 
-/// The window ends at the highest exponent that leaves at most one word in 512 above.
+/// The window ends at the highest exponent that leaves at most one word in 32 above.
 std::uint8_t window_of(const XcCounts& counts) {
     std::uint64_t above = 0;
     std::uint32_t top = XcCounts::kExponents - 1;
-    while (top > kXcBuckets && 512 * (above + counts.words[top]) <= counts.sampled)
+    while (top > kXcBuckets && 32 * (above + counts.words[top]) <= counts.sampled)
         above += counts.words[top--];
     return static_cast<std::uint8_t>(top - (kXcBuckets - 1));
 }
@@ -63,25 +58,32 @@ constexpr std::array<std::int64_t, kXcLevels> kSpent = {
 
 }  // namespace
 
-XcTables fit_xc_tables(const XcCounts& counts, std::uint8_t mantissa_bits, bool contextual) {
-    REFIT_ASSERT(counts.sampled > 0 && counts.tile_words >= counts.sampled);
+XcContext fit_xc_context(const XcCounts& counts, std::uint8_t mantissa_bits) {
+    return {mantissa_bits, window_of(counts)};
+}
+
+XcTables fit_xc_tables(const XcCounts& counts,
+                       const XcContext& context,
+                       const XcBucketWords& words,
+                       bool contextual) {
     XcTables tables;
     tables.contextual = contextual;
-    tables.context = {mantissa_bits, window_of(counts)};
-    const BucketCounts folded = by_bucket(counts, tables.context, contextual);
+    tables.context = context;
+    const BucketSteps steps = by_bucket(counts, context, contextual);
+    std::uint64_t all = 0;
     std::uint64_t changed = 0;
-    for (const std::uint64_t k : folded.steps[0]) changed += k;
+    for (const std::uint64_t count : words) all += count;
+    for (const std::uint64_t count : steps[0]) changed += count;
     for (std::size_t b = 0; b < kXcBuckets; ++b) {
         // One more word of the mean rate, so that a bucket nobody saw has odds too.
-        const std::uint64_t ones = folded.steps[0][b] * counts.tile_words + changed;
-        tables.flags[b] = nearest(ones, (folded.words[b] + 1) * counts.tile_words);
+        const std::uint64_t mine = contextual ? words[b] : all;
+        tables.flags[b] = nearest(steps[0][b] * all + changed, (mine + 1) * all);
     }
     for (std::size_t k = 1; k <= kXcStages; ++k) {
         for (std::size_t b = 0; b < kXcBuckets; ++b) {
-            if (folded.steps[k - 1][b] == 0) continue;
-            tables.stage[k - 1][b] =
-                nearest(20 * folded.steps[k][b] + 1, 20 * folded.steps[k - 1][b] + 10);
-            if (folded.steps[k][b] != 0) tables.stages = static_cast<std::uint8_t>(k);
+            if (steps[k - 1][b] == 0) continue;
+            tables.stage[k - 1][b] = nearest(20 * steps[k][b] + 1, 20 * steps[k - 1][b] + 10);
+            if (steps[k][b] != 0) tables.stages = static_cast<std::uint8_t>(k);
         }
     }
     for (std::size_t k = tables.stages; k < kXcStages; ++k) tables.stage[k].fill(0);

@@ -16,8 +16,15 @@
 
 namespace refit {
 
-/// Everything but the nodes of the levels. With `contextual` off all buckets get the same odds.
-XcTables fit_xc_tables(const XcCounts& counts, std::uint8_t mantissa_bits, bool contextual);
+/// Where the sixteen buckets lie best.
+XcContext fit_xc_context(const XcCounts& counts, std::uint8_t mantissa_bits);
+
+/// Everything but the nodes of the levels. `words`: of the tiles counted, by bucket; they need not
+/// be told apart when `contextual` is off, and all buckets get the same odds.
+XcTables fit_xc_tables(const XcCounts& counts,
+                       const XcContext& context,
+                       const XcBucketWords& words,
+                       bool contextual);
 
 /// How much each level costs a segment, in 2^-16 bits.
 using XcLevelCosts = std::array<std::int64_t, kXcLevels>;

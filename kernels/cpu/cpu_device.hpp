@@ -30,6 +30,11 @@ public:
                  XcCounts& counts) final {
         xc_.scan(base, changes, mantissa_bits, tile, counts);
     }
+    void xc_count(std::span<const std::uint16_t> base,
+                  const XcContext& context,
+                  XcBucketWords& words) final {
+        xc_.count(base, context, words);
+    }
     void xc_expect(std::span<const std::uint16_t> base,
                    const XcTile& tile,
                    const XcTables& tables,

@@ -423,6 +423,48 @@ std::size_t get_list(const XcListRun& run,
     return group;
 }
 
+/// Adds how many of `vectors` times 32 bytes are b, for eight b from `first` on.
+HWY_INLINE void count_eight(const __m256i* bytes,
+                            std::size_t vectors,
+                            unsigned first,
+                            std::uint64_t* counts) {
+    __m256i total[8];
+    for (__m256i& t : total) t = _mm256_setzero_si256();
+    for (std::size_t i = 0; i < vectors; ++i) {  // at most 255: the totals are bytes
+        for (unsigned b = 0; b < 8; ++b) {
+            const auto bucket = all_bytes(static_cast<std::uint8_t>(first + b));
+            total[b] = _mm256_sub_epi8(total[b], _mm256_cmpeq_epi8(bytes[i], bucket));
+        }
+    }
+    for (unsigned b = 0; b < 8; ++b) {
+        alignas(32) std::uint64_t parts[4];
+        _mm256_store_si256(reinterpret_cast<__m256i*>(parts),
+                           _mm256_sad_epu8(total[b], _mm256_setzero_si256()));
+        counts[first + b] += parts[0] + parts[1] + parts[2] + parts[3];
+    }
+}
+
+std::size_t count_buckets(const std::uint16_t* base,
+                          std::size_t words,
+                          XcContext context,
+                          XcBucketWords& counts) {
+    constexpr std::size_t kVectorsAtOnce = 128;  // of 32 words
+    const Odds odds(context, XcOdds{});
+    __m256i bytes[kVectorsAtOnce];
+    const std::size_t whole = words / 32;
+    for (std::size_t first = 0; first < whole; first += kVectorsAtOnce) {
+        const std::size_t left = whole - first;
+        const std::size_t count = left < kVectorsAtOnce ? left : kVectorsAtOnce;
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::uint16_t* from = base + (first + i) * 32;
+            bytes[i] = odds.buckets(load(from), load(from + 16));
+        }
+        count_eight(bytes, count, 0, counts.data());
+        count_eight(bytes, count, 8, counts.data());
+    }
+    return whole * 32;
+}
+
 std::size_t sum_odds(const std::uint16_t* base,
                      std::size_t words,
                      XcContext context,

@@ -22,6 +22,9 @@ public:
               std::uint8_t mantissa_bits,
               XcTile& tile,
               XcCounts& counts) const;
+    void count(std::span<const std::uint16_t> base,
+               const XcContext& context,
+               XcBucketWords& words) const;
     void expect(std::span<const std::uint16_t> base,
                 const XcTile& tile,
                 const XcTables& tables,

@@ -11,7 +11,7 @@ namespace refit {
 
 namespace {
 
-constexpr std::size_t kSampleEvery = 16;  // segments
+constexpr std::size_t kSampleWords = 256;  // of every segment, for the window of exponents
 
 /// Bits one behind the other, lowest first, zeros behind the last.
 class BitWriter {
@@ -309,13 +309,18 @@ void XcCoder::scan(std::span<const std::uint16_t> base,
         at += s.changed;
     }
     count_steps(tile, context, counts);
-    for (std::size_t first = 0; first < base.size(); first += kSampleEvery * kSegmentWords) {
-        const auto segment =
-            base.subspan(first, std::min<std::size_t>(kSegmentWords, base.size() - first));
-        for (const std::uint16_t word : segment) ++counts.words[context.exponent(word)];
-        counts.sampled += segment.size();
+    for (std::size_t first = 0; first < base.size(); first += kSegmentWords) {
+        const auto sample = base.subspan(first, std::min(kSampleWords, base.size() - first));
+        for (const std::uint16_t word : sample) ++counts.words[context.exponent(word)];
+        counts.sampled += sample.size();
     }
-    counts.tile_words += base.size();
+}
+
+void XcCoder::count(std::span<const std::uint16_t> base,
+                    const XcContext& context,
+                    XcBucketWords& words) const {
+    const std::size_t done = ops_.count_buckets(base.data(), base.size(), context, words);
+    for (const std::uint16_t word : base.subspan(done)) ++words[context.bucket(word)];
 }
 
 void XcCoder::expect(std::span<const std::uint16_t> base,

@@ -50,6 +50,12 @@ struct XcOps {
                       Shifts shifts,
                       std::uint32_t* bits);
 
+    /// Adds the words of a prefix to their buckets; how many words that is.
+    std::size_t (*count_buckets)(const std::uint16_t* base,
+                                 std::size_t words,
+                                 XcContext context,
+                                 XcBucketWords& counts);
+
     /// Sum of the odds of the words of a prefix; how many words that is.
     std::size_t (*sum_odds)(const std::uint16_t* base,
                             std::size_t words,

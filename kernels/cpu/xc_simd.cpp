@@ -26,7 +26,8 @@ namespace HWY_NAMESPACE {
 
 #if REFIT_XC_VECTORS
 XcOps xc_ops() {
-    return {&set_bits, &test_bits, &sum_odds, &put_flags, &get_flags, &put_list, &get_list};
+    return {&set_bits,  &test_bits, &count_buckets, &sum_odds,
+            &put_flags, &get_flags, &put_list,      &get_list};
 }
 #else
 XcOps xc_ops() { return xc_plain_ops(); }
@@ -68,6 +69,8 @@ XcOps xc_plain_ops() {
     XcOps ops;
     ops.set_bits = &plain_set_bits;
     ops.test_bits = &plain_test_bits;
+    ops.count_buckets = [](const std::uint16_t*, std::size_t, XcContext,
+                           XcBucketWords&) -> std::size_t { return 0; };
     ops.sum_odds = [](const std::uint16_t*, std::size_t, XcContext, const XcOdds&,
                       std::uint64_t&) -> std::size_t { return 0; };
     ops.put_flags = [](const XcFlagRun&, const std::uint8_t*, XcLanes&,

@@ -101,10 +101,10 @@ protected:
         BenchSample sample;
         sample.name = "uniform-3%";
         sample.profile = "uniform";
-        sample.words = kUniformWordsMin;
+        sample.words = kPairWordsMin;
         sample.make = [this] {
             return std::make_shared<const WordPair>(
-                make_uniform_pair(*device_, {kUniformWordsMin, 30'000, 1}));
+                make_pair(*device_, {*find_profile("uniform"), kPairWordsMin, 30'000, 1, {}}));
         };
         return {sample};
     }

@@ -108,8 +108,8 @@ TEST(ZstdFrame, RefusesWindowsOver128MiBDictionariesAndSkippableFrames) {
 
 TEST(Codec, RefusesCountsAndModesThatCannotBe) {
     const WordVector base(10, 5);
-    for (const char* codec :
-         {"gap-xor-zstd", "xor-zstd", "planes-zstd", "coo-zstd", "bitmask-zstd", "index-value"}) {
+    for (const char* codec : {"gap-xor-zstd", "xor-zstd", "planes-zstd", "coo-zstd", "bitmask-zstd",
+                              "index-value", "xc", "cf"}) {
         SCOPED_TRACE(codec);
         expect_refused(decode_one(codec, base, TileMode::coded, 11, {}), ErrorCode::corrupt,
                        "claims 11 changes");
@@ -122,7 +122,8 @@ TEST(Codec, RefusesCountsAndModesThatCannotBe) {
         expect_refused(decode_one(codec, base, TileMode::coded, 1, {}), ErrorCode::truncated,
                        "cut short");
     }
-    for (const char* codec : {"gap-xor-zstd", "coo-zstd", "bitmask-zstd", "index-value"}) {
+    for (const char* codec :
+         {"gap-xor-zstd", "coo-zstd", "bitmask-zstd", "index-value", "xc", "cf"}) {
         SCOPED_TRACE(codec);
         WordVector next = base;
         next[3] = 6;
@@ -250,6 +251,81 @@ TEST(BitmaskZstd, RefusesBitsThatLeaveTheTileOrSayNothing) {
     expect_refused(decode({3}, {1, 2}), ErrorCode::corrupt, "holds 1 bytes where 2");
     expect_refused(decode({1, 2, 0}, {1, 2}), ErrorCode::corrupt, "holds 3 bytes where 2");
     expect_refused(decode({1, 2}, {1}), ErrorCode::corrupt, "holds 2 bytes where 4");
+}
+
+/// A body that holds one coded tile of 100 words, of which word 40 changes.
+ByteVector xc_body(const char* codec) {
+    const auto device = make_cpu_device(1);
+    const WordVector base(100, 5);
+    WordVector next = base;
+    next[40] = 7;
+    Changes changes;
+    device->diff(base, next, changes);
+    const TileDiff tile{base, next, &changes};
+    TileMode mode = TileMode::coded;
+    ByteVector body;
+    find_codec(codec).value()->encode(*device, std::span(&tile, 1), std::span(&mode, 1), body);
+    EXPECT_EQ(mode, TileMode::coded);
+    return body;
+}
+
+TEST(Xc, RefusesTablesThatSayNothingOrTooMuch) {
+    const WordVector base(100, 5);
+    for (const char* codec : {"xc", "cf"}) {
+        SCOPED_TRACE(codec);
+        const bool contextual = codec == std::string_view("xc");
+        const ByteVector body = xc_body(codec);
+        const auto decode = [&](std::size_t at, unsigned value) {
+            ByteVector changed = body;
+            changed.at(at) = static_cast<std::byte>(value);
+            return decode_one(codec, base, TileMode::coded, 1, changed);
+        };
+        const std::size_t stages = contextual ? 2 + 15 + 16 : 1 + 15 + 1;
+        ASSERT_EQ(std::to_integer<int>(body.at(stages)), 1);  // a step of 2: one stage
+        EXPECT_TRUE(decode(stages, 1).has_value());
+        for (const unsigned bits : {0u, 6u, 7u, 8u, 10u, 255u}) {
+            if (bits == (contextual ? 7 : 0) || (bits == 10 && contextual)) continue;
+            expect_refused(decode(0, bits), ErrorCode::corrupt, "mantissa bits");
+        }
+        expect_refused(decode(stages, 16), ErrorCode::corrupt, "16 stages");
+        expect_refused(decode(stages, 255), ErrorCode::corrupt, "255 stages");
+        EXPECT_FALSE(decode(stages, 0).has_value());
+        if (contextual) {
+            ASSERT_EQ(std::to_integer<int>(body.at(stages + 1)), 0);  // the bucket of subnormals
+            expect_refused(decode(stages + 1, 0x10), ErrorCode::corrupt, "end before they begin");
+        }
+        for (std::size_t keep = 0; keep < stages; ++keep) {
+            expect_refused(decode_one(codec, base, TileMode::coded, 1, ByteSpan(body).first(keep)),
+                           ErrorCode::truncated, "cut short");
+        }
+    }
+}
+
+TEST(Xc, RefusesPayloadsOfAnotherSizeThanStated) {
+    const WordVector base(100, 5);
+    for (const char* codec : {"xc", "cf"}) {
+        SCOPED_TRACE(codec);
+        const ByteVector body = xc_body(codec);
+        const std::size_t size_at = codec == std::string_view("xc") ? 2 + 15 + 16 + 3 : 1 + 15 + 3;
+        const auto size = std::to_integer<unsigned>(body.at(size_at));
+        ASSERT_EQ(size, body.size() - size_at - 4);
+        const auto decode = [&](unsigned stated) {
+            ByteVector changed = body;
+            changed[size_at] = static_cast<std::byte>(stated);
+            return decode_one(codec, base, TileMode::coded, 1, changed);
+        };
+        EXPECT_TRUE(decode(size).has_value());
+        expect_refused(decode(size + 1), ErrorCode::truncated, "cut short");
+        expect_refused(decode(size - 1), ErrorCode::corrupt, "1 bytes too many");
+        expect_refused(decode(0), ErrorCode::corrupt, "too many");
+        expect_refused(decode_one(codec, base, TileMode::coded, 2, body), ErrorCode::corrupt,
+                       "does not decode");
+        ByteVector no_state = body;
+        no_state[size_at + 4 + 1] = std::byte{0x7F};  // the first state: below 2^15
+        no_state[size_at + 4 + 2] = std::byte{0};
+        expect_refused(decode_one(codec, base, TileMode::coded, 1, no_state), ErrorCode::corrupt,
+                       "does not decode");
+    }
 }
 
 /// Two coded tiles share the streams: what one has too much must not make up for the other.

@@ -212,8 +212,14 @@ ByteVector codec_seed(const Codec& codec, std::size_t size_choice, unsigned chan
 std::vector<ByteVector> codec_seeds(const std::string& name) {
     const auto codec = find_codec(name);
     if (!codec.has_value()) return {};
-    return {codec_seed(*codec.value(), 7, 3), codec_seed(*codec.value(), 12, 9),
-            codec_seed(*codec.value(), 14, 40)};
+    std::vector<ByteVector> seeds{codec_seed(*codec.value(), 7, 3),
+                                  codec_seed(*codec.value(), 12, 9),
+                                  codec_seed(*codec.value(), 14, 40)};
+    // Their 96 bytes of states are worth it for larger tiles only.
+    for (const std::size_t size_choice : {16u, 19u})
+        if (name == "xc" || name == "cf")
+            seeds.push_back(codec_seed(*codec.value(), size_choice, 11));
+    return seeds;
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ class Delta:
         parts = kinds.count(3)
         attached = kinds.count(5)
         require(kinds == b"\1\2" + b"\3\4" * parts + b"\5" * attached + b"\6", "order of records")
-        self.read_open(records[0][1], records[1][1])
+        self.read_open(read_packed_alone(records[0][1]), records[1][1])
         block = records[-2][1] if attached else None
         self.attachments = read_attachments(block) if attached else {}
         self.opaque = read_opaque_table(self.attachments.get("opaque"))
@@ -262,14 +262,27 @@ class Delta:
         return result
 
 
+def read_packed(reader):
+    method, size = reader.ints("BQ")
+    stored = reader.block()
+    require(method in (0, 1) and size <= 64 * len(stored) + 63, "packed bytes")
+    data = unzstd(stored, size) if method else stored
+    require(len(data) == size, "size of packed bytes")
+    return data
+
+
+def read_packed_alone(data):
+    reader = Reader(data)
+    unpacked = read_packed(reader)
+    reader.finish()
+    return unpacked
+
+
 def read_attachments(block):
     reader, found = Reader(block), {}
     for _ in range(reader.int("I")):
         name = reader.block().decode()
-        method, size = reader.ints("BQ")
-        stored = reader.block()
-        require(method in (0, 1), "method")
-        found[name] = unzstd(stored, size) if method else stored
+        found[name] = read_packed(reader)
     reader.finish()
     return found
 

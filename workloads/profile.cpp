@@ -1,0 +1,246 @@
+#include "workloads/profile.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "engine/base/rng.hpp"
+#include "workloads/field_rate.hpp"
+
+namespace refit {
+namespace {
+
+constexpr Profile kProfiles[] = {
+    {.name = "uniform",
+     .summary = "each word alike, by one step up or down: leaves a coder nothing but the rate"},
+    {.name = "adam",
+     .summary = "AdamW on FP32 masters, steady state: the law of our RL traces (notes/traces.md)",
+     .law = FieldLaw::drift,
+     .changed_per_million_max = 950'000},
+    {.name = "clustered",
+     .summary = "one row in ten has 90 % of the changes, by one step (notes/codec.md, section 1)",
+     .hot_rows = true},
+    {.name = "moe",
+     .summary = "adam with seven experts in eight idle (notes/codec.md, section 1)",
+     .law = FieldLaw::drift,
+     .idle_experts = true,
+     .changed_per_million_max = 250'000},
+    {.name = "random-bits",
+     .summary = "each word alike, to any other 16 bits: what no trainer does",
+     .any_word = true},
+    {.name = "constant-density",
+     .summary = "as many in each 4096 words, whatever the exponents: what a naive emulator does",
+     .law = FieldLaw::even},
+};
+
+constexpr std::uint64_t kWidthMax = 4096;
+constexpr std::uint64_t kLayersMin = 4;
+constexpr std::uint64_t kExperts = 8;
+constexpr std::uint64_t kBlockWords = std::uint64_t{64} << 10;  // made by one lane at a time
+
+/// What the tensors of one kind have in common: standard deviation and the spread of the rates of
+/// rows and columns in the traces, the larger of dense and moe. A spread of the rate is that of the
+/// activity times 0.85, because high rates saturate.
+struct Kind {
+    std::string_view name;
+    std::uint32_t sigma;       // in 1/256
+    std::uint32_t row_spread;  // in 1/64
+    std::uint32_t column_levels;
+};
+
+constexpr Kind kKinds[] = {
+    {"embed_tokens", 12, 38, 2}, {"lm_head", 14, 29, 4}, {"q_proj", 12, 20, 8},
+    {"k_proj", 11, 19, 8},       {"v_proj", 10, 26, 8},  {"o_proj", 9, 17, 8},
+    {"gate_proj", 11, 20, 4},    {"up_proj", 10, 18, 4}, {"down_proj", 9, 12, 8},
+};
+constexpr Kind kOtherKind{"", 10, 18, 4};
+
+const Kind& kind_of(const Tensor& tensor) {
+    const std::string kind = tensor_kind(tensor.name);
+    const auto* const found = std::ranges::find(kKinds, kind, &Kind::name);
+    return found == std::end(kKinds) ? kOtherKind : *found;
+}
+
+/// An expert of a layer changes when its number in its group of eight is drawn for the layer.
+bool is_idle(const Tensor& tensor, std::uint64_t seed) {
+    constexpr std::string_view kMark = ".experts.";
+    const std::size_t mark = tensor.name.find(kMark);
+    if (mark == std::string::npos) return false;
+    std::uint64_t expert = 0;
+    const char* const number = tensor.name.data() + mark + kMark.size();
+    if (std::from_chars(number, tensor.name.data() + tensor.name.size(), expert).ptr == number)
+        return false;
+    std::uint64_t group = draw(seed, 3, expert / kExperts);
+    for (std::size_t i = 0; i < mark; ++i)
+        group = mix64(group + static_cast<unsigned char>(tensor.name[i]));
+    return expert % kExperts != group % kExperts;
+}
+
+/// In units of 2^-32.
+std::uint64_t chance(std::uint64_t per_million) { return (per_million << 32) / 1'000'000; }
+
+void set_chances(FieldTensor& field, bool hot_rows, std::uint32_t per_million) {
+    field.chance = field.hot_chance = chance(per_million);
+    if (!hot_rows) return;
+    const std::uint64_t hot = std::min<std::uint64_t>(std::uint64_t{9} * per_million, 1'000'000);
+    field.hot_chance = chance(hot);
+    field.chance = (chance(std::uint64_t{10} * per_million) - field.hot_chance) / 9;
+}
+
+FieldTensor field_of(const Tensor& tensor, std::uint64_t id, const PairSpec& spec) {
+    const Kind& kind = kind_of(tensor);
+    FieldTensor field;
+    field.key = draw(spec.seed, 2, id);
+    field.columns = tensor.columns;
+    field.sigma = kind.sigma - 1 + static_cast<std::uint32_t>(field.key % 3);
+    field.sigma_exponent = -8;
+    field.law = spec.profile.law;
+    field.any_word = spec.profile.any_word;
+    const bool matrix = tensor.rows > 1;
+    if (!matrix) {
+        field.around_one = true;
+        field.sigma = 8 + static_cast<std::uint32_t>(field.key % 8);
+    }
+    if (matrix && field.law == FieldLaw::drift) {
+        field.row_spread = kind.row_spread;
+        field.column_levels = kind.column_levels;
+    }
+    set_chances(field, spec.profile.hot_rows && matrix, spec.changed_per_million);
+    const bool still =
+        spec.changed_per_million == 0 || (spec.profile.idle_experts && is_idle(tensor, spec.seed));
+    if (still) field.law = FieldLaw::still;
+    return field;
+}
+
+constexpr std::uint64_t mlp_rows(std::uint64_t width) { return width / 4 * 11; }
+
+/// How wide an expert is: two of eight have what a dense layer has.
+constexpr std::uint64_t expert_rows(std::uint64_t width) { return width / 8 * 11; }
+
+constexpr std::uint64_t layer_words(std::uint64_t width, bool experts) {
+    const std::uint64_t attention = 2 * width * width + 2 * (width / 4) * width;
+    const std::uint64_t mlp =
+        experts ? kExperts * (3 * expert_rows(width) * width + width) : 3 * mlp_rows(width) * width;
+    return attention + mlp + 2 * width;
+}
+
+Catalog model_of(std::uint64_t words, bool experts) {
+    // Layers may take seven eighths of the words; the embedding is the rest.
+    const std::uint64_t budget = words / 8 * 7;
+    std::uint64_t width = kWidthMax;
+    while (kLayersMin * layer_words(width, experts) > budget) width /= 2;
+    const std::uint64_t layers = budget / layer_words(width, experts);
+    const std::uint64_t rest = words - layers * layer_words(width, experts) - width;
+
+    std::vector<TensorSpec> specs;
+    const auto add = [&](const std::string& name, std::vector<std::uint64_t> shape) {
+        specs.push_back({name + ".weight", WordType::bf16, std::move(shape)});
+    };
+    const auto add_mlp = [&](const std::string& prefix, std::uint64_t rows) {
+        add(prefix + "gate_proj", {rows, width});
+        add(prefix + "up_proj", {rows, width});
+        add(prefix + "down_proj", {width, rows});
+    };
+    add("model.embed_tokens", {rest / width, width});
+    add("model.norm", {width});
+    for (std::uint64_t layer = 0; layer < layers; ++layer) {
+        const std::string prefix = "model.layers." + std::to_string(layer) + ".";
+        add(prefix + "self_attn.q_proj", {width, width});
+        add(prefix + "self_attn.k_proj", {width / 4, width});
+        add(prefix + "self_attn.v_proj", {width / 4, width});
+        add(prefix + "self_attn.o_proj", {width, width});
+        add(prefix + "input_layernorm", {width});
+        add(prefix + "post_attention_layernorm", {width});
+        if (!experts) {
+            add_mlp(prefix + "mlp.", mlp_rows(width));
+            continue;
+        }
+        add(prefix + "mlp.gate", {kExperts, width});
+        for (std::uint64_t e = 0; e < kExperts; ++e)
+            add_mlp(prefix + "mlp.experts." + std::to_string(e) + ".", expert_rows(width));
+    }
+    auto catalog = Catalog::make(std::move(specs));
+    REFIT_ASSERT(catalog.has_value());
+    return std::move(catalog).value();
+}
+
+}  // namespace
+
+std::span<const Profile> profiles() { return kProfiles; }
+
+const Profile* find_profile(std::string_view name) {
+    const auto* const found = std::ranges::find(kProfiles, name, &Profile::name);
+    return found == std::end(kProfiles) ? nullptr : found;
+}
+
+std::vector<FieldTensor> make_field(const Catalog& catalog,
+                                    const Profile& profile,
+                                    std::uint32_t changed_per_million,
+                                    std::uint64_t seed) {
+    REFIT_ASSERT(changed_per_million <= profile.changed_per_million_max);
+    const PairSpec spec{profile, catalog.words().count, changed_per_million, seed, {}};
+    std::vector<FieldShare> shares;
+    for (std::uint32_t id = 0; id < catalog.tensors().size(); ++id) {
+        const Tensor& tensor = catalog.tensor(id);
+        shares.push_back({field_of(tensor, id, spec), tensor.words});
+    }
+    const bool drifts = profile.law == FieldLaw::drift && changed_per_million > 0;
+    const std::int32_t activity = drifts ? drift_activity(shares, changed_per_million) : 0;
+    std::vector<FieldTensor> fields;
+    for (FieldShare& share : shares) {
+        share.field.activity = activity;
+        fields.push_back(share.field);
+    }
+    return fields;
+}
+
+void fill_words(FillField fill,
+                const FieldTensor& field,
+                std::uint64_t first,
+                FieldSpan versions,
+                std::span<std::uint16_t> base,
+                std::span<std::uint16_t> next) {
+    REFIT_ASSERT(base.size() == next.size());
+    for (std::size_t done = 0; done < base.size();) {
+        const std::uint64_t row = (first + done) / field.columns;
+        const std::uint64_t column = (first + done) % field.columns;
+        const std::size_t count =
+            std::min<std::uint64_t>(base.size() - done, field.columns - column);
+        fill(field, {row, static_cast<std::uint32_t>(column)}, versions, base.subspan(done, count),
+             next.subspan(done, count));
+        done += count;
+    }
+}
+
+WordPair make_pair(Device& device, const PairSpec& spec) {
+    REFIT_ASSERT(spec.words >= kPairWordsMin && spec.words <= kPairWordsMax);
+    WordPair pair{model_of(spec.words, spec.profile.idle_experts), {}, {}};
+    pair.base.resize(pair.catalog.words().count);
+    pair.next.resize(pair.base.size());
+    const std::vector<FieldTensor> fields =
+        make_field(pair.catalog, spec.profile, spec.changed_per_million, spec.seed);
+
+    struct Block {
+        std::uint32_t tensor;
+        std::uint64_t first;
+        std::uint64_t words;
+    };
+    std::vector<Block> blocks;
+    for (std::uint32_t id = 0; id < fields.size(); ++id) {
+        const std::uint64_t words = pair.catalog.tensor(id).words;
+        for (std::uint64_t at = 0; at < words; at += kBlockWords)
+            blocks.push_back({id, at, std::min(kBlockWords, words - at)});
+    }
+    const FillField fill = field_levels().front().fill;
+    device.for_each(blocks.size(), [&](std::uint64_t b, unsigned) {
+        const Block& block = blocks[b];
+        const std::uint64_t at = pair.catalog.tensor(block.tensor).first_word + block.first;
+        fill_words(fill, fields[block.tensor], block.first, spec.versions,
+                   std::span(pair.base).subspan(at, block.words),
+                   std::span(pair.next).subspan(at, block.words));
+    });
+    return pair;
+}
+
+}  // namespace refit

@@ -1,0 +1,78 @@
+// Change profiles on the weight field: which words of a made-up model change, and how far.
+//
+// Model     a profile is a plain value in one list. With a catalog, a rate and a seed it gives each
+//           tensor its field (kernels/weight_field.hpp), from which any word of any version
+//           follows. make_pair() builds two versions of a model of its own in memory.
+// Catalog   decoder layers in Hugging Face names (attention, gated MLP, norms; moe: a router and 8
+//           experts) and an embedding that takes up what is left: at least four layers, as wide as
+//           fits. Standard deviations and activities by kind of tensor as in the shared traces.
+// Changed   changed_per_million of all words in one step, in expectation; of `moe`, too, although
+//           its idle experts have their part in "all". The base does not depend on it.
+// Exact     one seed gives the same bytes everywhere and for any device.
+// Limit     kPairWordsMin <= words <= kPairWordsMax, rounded down to a multiple of the model's
+//           width; 4 bytes per word. changed_per_million <= the profile's most: drifting weights
+//           leave ever fewer words unchanged, but never none.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/coords/catalog.hpp"
+#include "kernels/device.hpp"
+#include "kernels/weight_field.hpp"
+
+namespace refit {
+
+struct Profile {
+    std::string_view name;
+    std::string_view summary;  // one line, with its source
+    FieldLaw law = FieldLaw::spread;
+    bool any_word = false;      // a change leads to any other word, not one step away
+    bool hot_rows = false;      // one row in ten has nine changes in ten
+    bool idle_experts = false;  // seven experts in eight do not change
+    std::uint32_t changed_per_million_max = 1'000'000;
+};
+
+/// All there are: uniform, adam, clustered, moe, random-bits, constant-density.
+std::span<const Profile> profiles();
+
+/// Null: no such name.
+const Profile* find_profile(std::string_view name);
+
+/// The field of every tensor, by canonical id.
+std::vector<FieldTensor> make_field(const Catalog& catalog,
+                                    const Profile& profile,
+                                    std::uint32_t changed_per_million,
+                                    std::uint64_t seed);
+
+/// Fills both versions of the words of one tensor from its word `first` on; equal lengths.
+void fill_words(FillField fill,
+                const FieldTensor& field,
+                std::uint64_t first,
+                FieldSpan versions,
+                std::span<std::uint16_t> base,
+                std::span<std::uint16_t> next);
+
+inline constexpr std::uint64_t kPairWordsMin = std::uint64_t{16} << 10;
+inline constexpr std::uint64_t kPairWordsMax = std::uint64_t{1} << 30;
+
+struct PairSpec {
+    Profile profile;
+    std::uint64_t words = std::uint64_t{16} << 20;
+    std::uint32_t changed_per_million = 30'000;
+    std::uint64_t seed = 1;
+    FieldSpan versions;
+};
+
+/// All words of two versions of one catalog, in canonical order.
+struct WordPair {
+    Catalog catalog;
+    std::vector<std::uint16_t> base;
+    std::vector<std::uint16_t> next;
+};
+
+WordPair make_pair(Device& device, const PairSpec& spec);
+
+}  // namespace refit
