@@ -13,9 +13,12 @@
 // foreach_target.h comes first by rule.
 #include <hwy/highway.h>
 
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 #define REFIT_XC_VECTORS 1
-#include "kernels/cpu/xc_avx2-inl.hpp"
+#include "kernels/cpu/xc_avx512.inl"
+#elif HWY_TARGET == HWY_AVX2
+#define REFIT_XC_VECTORS 1
+#include "kernels/cpu/xc_avx2.inl"
 #else
 #define REFIT_XC_VECTORS 0
 #endif
@@ -25,6 +28,28 @@ namespace refit {
 namespace HWY_NAMESPACE {
 
 #if REFIT_XC_VECTORS
+
+std::size_t set_bits(const std::uint8_t* bits, std::size_t bytes, std::uint16_t* positions) {
+    constexpr unsigned kAtOnce = 4;
+    static_assert(kAtOnce <= kXcPositionSlack);
+    constexpr std::uint64_t kTopBit = std::uint64_t{1} << 63;
+    std::uint16_t* out = positions;
+    for (std::size_t at = 0; at < bytes; at += 8) {
+        std::uint64_t left = 0;
+        std::memcpy(&left, bits + at, sizeof(left));
+        const int count = std::popcount(left);
+        // Without asking, which is quicker as long as few are set.
+        for (unsigned k = 0; k < kAtOnce; ++k, left &= left - 1)
+            out[k] = static_cast<std::uint16_t>(
+                8 * at + static_cast<unsigned>(std::countr_zero(left | kTopBit)));
+        for (unsigned k = kAtOnce; left != 0; ++k, left &= left - 1)
+            out[k] =
+                static_cast<std::uint16_t>(8 * at + static_cast<unsigned>(std::countr_zero(left)));
+        out += count;
+    }
+    return static_cast<std::size_t>(out - positions);
+}
+
 XcOps xc_ops() {
     return {&set_bits,  &test_bits, &count_buckets, &sum_odds,
             &put_flags, &get_flags, &put_list,      &get_list};

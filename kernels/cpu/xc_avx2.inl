@@ -1,21 +1,12 @@
 // The inner loops of xc with vectors of eight lanes; included once per target that has AVX2.
 //
-// Lanes     A vector holds eight states in the order 0 2 4 6 1 3 5 7: that is how packing two
-// vectors
-//           of words leaves them. Tables that look at a mask of lanes know that order.
-// Bytes     Taken and given in ascending order of lanes, for all lanes that need one, then for
-// those
-//           that need another (rare, and so asked once for all lanes).
+// Lanes     A vector holds eight states in the order 0 2 4 6 1 3 5 7: packing two vectors of words
+//           leaves them so. Tables that look at a mask of lanes know that order.
+// Bytes     Taken and given in ascending order of lanes, for all lanes that need one, then for those
+//           that need another (rare, and so asked once for all).
 // Division  x / f in single precision, truncated, is exact: x < 2^23 and f < 2^14 are exact, and a
 //           quotient below 2^9 that is no integer is at least 2^-14 away from the next one, which
 //           is more than its rounding. A test goes through all of them.
-#if defined(REFIT_KERNELS_CPU_XC_AVX2_INL_HPP) == defined(HWY_TARGET_TOGGLE)
-#ifdef REFIT_KERNELS_CPU_XC_AVX2_INL_HPP
-#undef REFIT_KERNELS_CPU_XC_AVX2_INL_HPP
-#else
-#define REFIT_KERNELS_CPU_XC_AVX2_INL_HPP
-#endif
-
 #include <immintrin.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -500,29 +491,6 @@ void test_bits(const std::uint16_t* values, std::size_t count, Shifts shifts, st
     for (; i < count; ++i) bits[i / 32] |= std::uint32_t{shifts.test(values[i])} << i % 32;
 }
 
-std::size_t set_bits(const std::uint8_t* bits, std::size_t bytes, std::uint16_t* positions) {
-    constexpr unsigned kAtOnce = 4;
-    static_assert(kAtOnce <= kXcPositionSlack);
-    constexpr std::uint64_t kTopBit = std::uint64_t{1} << 63;
-    std::uint16_t* out = positions;
-    for (std::size_t at = 0; at < bytes; at += 8) {
-        std::uint64_t left = 0;
-        std::memcpy(&left, bits + at, sizeof(left));
-        const int count = std::popcount(left);
-        // Without asking, which is quicker as long as few are set.
-        for (unsigned k = 0; k < kAtOnce; ++k, left &= left - 1)
-            out[k] = static_cast<std::uint16_t>(
-                8 * at + static_cast<unsigned>(std::countr_zero(left | kTopBit)));
-        for (unsigned k = kAtOnce; left != 0; ++k, left &= left - 1)
-            out[k] =
-                static_cast<std::uint16_t>(8 * at + static_cast<unsigned>(std::countr_zero(left)));
-        out += count;
-    }
-    return static_cast<std::size_t>(out - positions);
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace refit
 HWY_AFTER_NAMESPACE();
-
-#endif  // per target
