@@ -37,7 +37,7 @@ struct Loop {
 };
 
 struct DeltaSpec {
-    std::string codec = "gap-xor-zstd";
+    std::string codec = "xc";
     Bytes chunk = 8_MiB;
     std::uint32_t chunks_per_part = 64;
     std::uint64_t unit_words = std::uint64_t{16} << 20;

@@ -35,7 +35,7 @@ enum class FieldLaw : std::uint8_t {
     still,   // no word changes
     drift,   // the law of a trainer with finer masters
     spread,  // each word on its own with one chance
-    even,    // the same number of words, give or take one, in each aligned segment of 4096
+    even,    // the same number of words, give or take two, in each aligned segment of 4096
 };
 
 /// What the words of one tensor have in common.

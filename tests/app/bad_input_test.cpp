@@ -221,7 +221,7 @@ TEST_F(BadInput, NoSpaceIsAMachineFailureThatLeavesNothing) {
 }
 
 TEST_F(BadInput, FullDiskIsAMachineFailureThatLeavesNothing) {
-    if (!outputs_.shrink_to(32'768)) GTEST_SKIP() << "mounting a small tmpfs needs root";
+    if (!outputs_.shrink_to(16'384)) GTEST_SKIP() << "mounting a small tmpfs needs root";
     const TracePair pair = trace_pair(inputs_);
     expect_refused(encode(pair.base.string(), pair.next.string()), 1, output() + ": ");
     ASSERT_EQ(run_refit({"encode", "--base", pair.base.string(), "--new", pair.next.string(), "-o",

@@ -27,11 +27,11 @@ Sample reference_sample() {
                                       {"d.weight", WordType::bf16, {130}},
                                       {"layers.0.bias", WordType::bf16, {40}},
                                       {"layers.1.bias", WordType::bf16, {50}},
-                                      {"z.weight", WordType::bf16, {300}}}),
+                                      {"z.weight", WordType::bf16, {400}}}),
                   {},
                   {}};
     const std::pair<std::size_t, std::uint64_t> parts[] = {
-        {960, 60'000}, {90, 0}, {90, 1'000'000}, {130, 0}, {90, 100'000}, {300, 300'000}};
+        {960, 60'000}, {90, 0}, {90, 1'000'000}, {130, 0}, {90, 100'000}, {400, 300'000}};
     for (const auto& [words, per_million] : parts) {
         const auto [base, next] = test::random_words(rng, words, per_million);
         sample.base.insert(sample.base.end(), base.begin(), base.end());
@@ -95,7 +95,7 @@ TEST(Damage, EveryTruncationAndBitFlipOfAFileIsRefusedOrExact) {
     for (const auto& codec : builtin_codecs()) {
         SCOPED_TRACE(codec->name());
         const ByteVector file = test::encode_rfd(*device, sample, reference_options(*codec));
-        EXPECT_GE(file.size(), 2u << 10);
+        EXPECT_GE(file.size(), 1u << 10);
         EXPECT_LE(file.size(), 8u << 10);
         const Decode decode = [&](ByteSpan bytes) -> Result<WordVector> {
             REFIT_TRY(reader, RfdReader::parse({bytes.begin(), bytes.end()}));

@@ -64,8 +64,8 @@ TEST(ShippedScenarios, AreFoundByNameFromAnywhere) {
 TEST(FirstScenario, IsTheMainJob) {
     const Scenario first = load("first").value();
     EXPECT_EQ(first.stands_for_parameters, 1'026'408'232'448u);
-    EXPECT_EQ(first.delta.codec, "gap-xor-zstd");
-    EXPECT_EQ(first.delta.chunk, 1_KiB);
+    EXPECT_EQ(first.delta.codec, "xc");
+    EXPECT_EQ(first.delta.chunk, Bytes{512});
     EXPECT_EQ(first.topology.sites.size(), 3u);
     EXPECT_EQ(first.require, std::vector<std::string>{"speedup>=12"});
     ASSERT_EQ(first.faults.size(), 2u);
@@ -106,12 +106,12 @@ TEST(ScenarioFile, EveryMistakeIsNamedWithLineAndKey) {
         {"seed = 1", "seed = 1 1", ":8", ""},
         {"schema = \"refit.scenario/1\"", "schema = \"x\"", ":6", "schema: must be"},
         {"title = ", "titel = ", "", "title: is missing"},
-        {"\"1 KiB\"", "1024", ":19", "delta.chunk: must be text with a unit, not an integer"},
-        {"\"1 KiB\"", "\"1 B\"", "", "delta.chunk: must be 64 B to 1 GiB"},
+        {"\"512 B\"", "512", ":19", "delta.chunk: must be text with a unit, not an integer"},
+        {"\"512 B\"", "\"1 B\"", "", "delta.chunk: must be 64 B to 1 GiB"},
         {"window = 16", "window = 4294967296", ":22", "transport.window: is too large"},
         {"window = 16", "window = 0", "", "transport.window: must be at least 1"},
         {"goodput = 1.0", "goodput = nan", "", "transport.goodput: must be over 0"},
-        {"\"gap-xor-zstd\"", "\"zip\"", "", "delta.codec: "},
+        {"codec = \"xc\"", "codec = \"zip\"", "", "delta.codec: "},
         {"\"one_step_off\"", "\"sideways\"", "", "loop.shape: \"sideways\" is unknown"},
         {"\"one_step_off\"", "\"synchronous\"", "", "loop.generation: "},
         {"kind = \"kill\"", "kind = \"maim\"", "", "fault[0].kind: \"maim\" is unknown"},

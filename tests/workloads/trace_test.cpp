@@ -10,6 +10,7 @@
 #include "tests/engine/codec_fixture.hpp"
 #include "tests/support/files.hpp"
 #include "workloads/checkpoint.hpp"
+#include "workloads/decode_checkpoint.hpp"
 
 namespace refit {
 namespace {
@@ -338,15 +339,15 @@ std::string file_hash(const CheckpointFile& file, const StepSource& source, std:
 
 TEST(ShippedTrace, RebuildsTheFilesWhoseHashesItsReadmeStates) {
     const auto device = make_cpu_device();
-    const auto opened = open_trace(kShipped / "trace.toml", *device);
+    const auto opened = open_trace(kShipped / "long.toml", *device);
     ASSERT_TRUE(opened.has_value()) << opened.error().where << opened.error().what;
-    ASSERT_EQ(opened.value()->versions(), 3u);
+    ASSERT_EQ(opened.value()->versions(), 17u);
     const auto base = Checkpoint::open(kShipped / "v0");
     ASSERT_TRUE(base.has_value()) << base.error().what;
     CheckpointFile file = base.value()->files()[0];
     const std::string readme = read_text_file(kShipped / "README.md");
     EXPECT_NE(readme.find(file_hash(file, *opened.value(), 0)), std::string::npos);
-    for (std::uint64_t v = 1; v < 3; ++v) {
+    for (const std::uint64_t v : {1u, 2u, 16u}) {
         const auto delta = RfdReader::open(kShipped / fmt::format("v{}.rfd", v));
         ASSERT_TRUE(delta.has_value());
         ASSERT_FALSE(delta.value().attachments().empty());
@@ -356,6 +357,21 @@ TEST(ShippedTrace, RebuildsTheFilesWhoseHashesItsReadmeStates) {
             return readme.find(file_hash(file, *opened.value(), v)) != std::string::npos;
         });
         EXPECT_TRUE(found) << "version " << v;
+    }
+}
+
+TEST(ShippedTrace, IsTheSameWithItsFirstStepsAlone) {
+    const auto device = make_cpu_device();
+    const auto few = open_trace(kShipped / "trace.toml", *device);
+    const auto many = open_trace(kShipped / "long.toml", *device);
+    ASSERT_TRUE(few.has_value() && many.has_value());
+    ASSERT_EQ(few.value()->versions(), 3u);
+    const Catalog& catalog = few.value()->catalog();
+    const Grid grid(catalog);
+    const DeltaContext context{catalog, grid, 1};
+    for (std::uint64_t v = 0; v < 3; ++v) {
+        EXPECT_EQ(read_version(*device, context, few.value()->version(v), [](Bytes) {}),
+                  read_version(*device, context, many.value()->version(v), [](Bytes) {}));
     }
 }
 
