@@ -44,7 +44,9 @@ inline constexpr unsigned kXcMiddleLevel = 8;  // moves nothing
 
 /// Monotone integer order of 16-bit floating-point patterns, and back: its own inverse.
 constexpr std::uint16_t xc_ordinal(std::uint16_t word) {
-    return (word & 0x8000) != 0 ? static_cast<std::uint16_t>(word ^ 0x7FFF) : word;
+    const int negative =
+        static_cast<std::int16_t>(word) >> 15;  // no branch, so that loops vectorise
+    return static_cast<std::uint16_t>(word ^ (negative & 0x7FFF));
 }
 
 /// Sixteen buckets of exponents: 0 is exponent 0, 1..15 a window.

@@ -39,9 +39,9 @@ constexpr std::uint64_t kLayersMin = 4;
 constexpr std::uint64_t kExperts = 8;
 constexpr std::uint64_t kBlockWords = std::uint64_t{64} << 10;  // made by one lane at a time
 
-/// What the tensors of one kind have in common: standard deviation and the spread of the rates of
-/// rows and columns in the traces, the larger of dense and moe. A spread of the rate is that of the
-/// activity times 0.85, because high rates saturate.
+/// What the tensors of one kind have in common. Standard deviations as in the dense trace; spreads
+/// such that the rates of rows and columns vary as much as in that of the three traces where they
+/// vary most. A rate varies 0.85 times as much as the activity, because high rates saturate.
 struct Kind {
     std::string_view name;
     std::uint32_t sigma;       // in 1/256
@@ -50,9 +50,9 @@ struct Kind {
 };
 
 constexpr Kind kKinds[] = {
-    {"embed_tokens", 12, 38, 2}, {"lm_head", 14, 29, 4}, {"q_proj", 12, 20, 8},
-    {"k_proj", 11, 19, 8},       {"v_proj", 10, 26, 8},  {"o_proj", 9, 17, 8},
-    {"gate_proj", 11, 20, 4},    {"up_proj", 10, 18, 4}, {"down_proj", 9, 12, 8},
+    {"embed_tokens", 12, 42, 8}, {"lm_head", 14, 30, 4}, {"q_proj", 12, 32, 8},
+    {"k_proj", 11, 22, 8},       {"v_proj", 10, 26, 8},  {"o_proj", 9, 23, 8},
+    {"gate_proj", 11, 21, 8},    {"up_proj", 10, 18, 8}, {"down_proj", 9, 13, 8},
 };
 constexpr Kind kOtherKind{"", 10, 18, 4};
 
@@ -126,7 +126,7 @@ constexpr std::uint64_t layer_words(std::uint64_t width, bool experts) {
 }
 
 Catalog model_of(std::uint64_t words, bool experts) {
-    // Layers may take seven eighths of the words; the embedding is the rest.
+    // Layers may take seven eighths of the words; embedding and head are the rest.
     const std::uint64_t budget = words / 8 * 7;
     std::uint64_t width = kWidthMax;
     while (kLayersMin * layer_words(width, experts) > budget) width /= 2;
@@ -142,7 +142,9 @@ Catalog model_of(std::uint64_t words, bool experts) {
         add(prefix + "up_proj", {rows, width});
         add(prefix + "down_proj", {width, rows});
     };
-    add("model.embed_tokens", {rest / width, width});
+    const std::uint64_t vocabulary = rest / width;
+    add("model.embed_tokens", {vocabulary - vocabulary / 2, width});
+    add("lm_head", {vocabulary / 2, width});
     add("model.norm", {width});
     for (std::uint64_t layer = 0; layer < layers; ++layer) {
         const std::string prefix = "model.layers." + std::to_string(layer) + ".";

@@ -4,7 +4,7 @@
 //           tensor its field (kernels/weight_field.hpp), from which any word of any version
 //           follows. make_pair() builds two versions of a model of its own in memory.
 // Catalog   decoder layers in Hugging Face names (attention, gated MLP, norms; moe: a router and 8
-//           experts) and an embedding that takes up what is left: at least four layers, as wide as
+//           experts); embedding and head take up what is left: at least four layers, as wide as
 //           fits. Standard deviations and activities by kind of tensor as in the shared traces.
 // Changed   changed_per_million of all words in one step, in expectation; of `moe`, too, although
 //           its idle experts have their part in "all". The base does not depend on it.

@@ -2,7 +2,8 @@
 //
 // Lanes     A vector holds eight states in the order 0 2 4 6 1 3 5 7: packing two vectors of words
 //           leaves them so. Tables that look at a mask of lanes know that order.
-// Bytes     Taken and given in ascending order of lanes, for all lanes that need one, then for those
+// Bytes     Taken and given in ascending order of lanes, for all lanes that need one, then for
+// those
 //           that need another (rare, and so asked once for all).
 // Division  x / f in single precision, truncated, is exact: x < 2^23 and f < 2^14 are exact, and a
 //           quotient below 2^9 that is no integer is at least 2^-14 away from the next one, which
@@ -164,9 +165,8 @@ struct FourOdds {
     }
 };
 
-/// What one vector may read at once.
+/// What one vector may read or write at once.
 constexpr std::size_t kLoadBytes = 8;
-constexpr std::size_t kStepReach = kXcStepBytesMax + kLoadBytes;
 
 /// Takes one byte for every element whose top bit is set in `need`.
 HWY_INLINE __m256i take_bytes(__m256i x, __m256i need, const std::byte*& in) {
@@ -288,7 +288,7 @@ std::size_t get_flags(const XcFlagRun& run,
     States states = load_states(lanes);
     std::size_t group = 0;
     for (; group < run.groups; ++group) {
-        if (static_cast<std::size_t>(end - in) < 8 * kXcStepBytesMax + kLoadBytes) break;
+        if (in > end) break;
         const std::uint16_t* words = run.base + group * kXcGroupWords;
         __m256i buckets[2][kVectors];
         for (int v = 0; v < kVectors; ++v)
@@ -399,7 +399,7 @@ std::size_t get_list(const XcListRun& run,
     States states = load_states(lanes);
     std::size_t group = 0;
     for (; group < run.groups; ++group) {
-        if (static_cast<std::size_t>(end - in) < kStepReach) break;
+        if (in > end) break;
         __m256i these[kVectors];
         __m256i found[kVectors];
         list_odds(odds, run.base + group * kXcLanes, these);

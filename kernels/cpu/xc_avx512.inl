@@ -1,7 +1,8 @@
 // The inner loops of xc with vectors of sixteen lanes; included once per target that has AVX-512.
 //
 // Lanes     A vector holds sixteen states, in order.
-// Bytes     Taken and given in ascending order of lanes, for all lanes that need one, then for those
+// Bytes     Taken and given in ascending order of lanes, for all lanes that need one, then for
+// those
 //           that need another (rare, and so asked once for all).
 // Division  as in xc_avx2.inl: exact.
 #include <immintrin.h>
@@ -85,10 +86,6 @@ struct LaneOdds {
         return _mm512_srli_epi32(pair[kStep / 2], 16);
     }
 };
-
-/// What one vector may read or write at once.
-constexpr std::size_t kVectorBytes = 16;
-constexpr std::size_t kStepReach = kXcStepBytesMax + kVectorBytes;
 
 /// Takes one byte for every lane below the least state.
 HWY_INLINE __m512i take_bytes(__m512i x, const std::byte*& in) {
@@ -178,7 +175,7 @@ std::size_t get_flags(const XcFlagRun& run,
     States states = load_states(lanes);
     std::size_t group = 0;
     for (; group < run.groups; ++group) {
-        if (static_cast<std::size_t>(end - in) < 8 * kXcStepBytesMax + kVectorBytes) break;
+        if (in > end) break;
         const std::uint16_t* words = run.base + group * kXcGroupWords;
         const LaneOdds lane_odds[kVectors] = {{odds, words}, {odds, words + kXcGroupWords / 2}};
         __m512i bytes[kVectors] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
@@ -271,7 +268,7 @@ std::size_t get_list(const XcListRun& run,
     States states = load_states(lanes);
     std::size_t group = 0;
     for (; group < run.groups; ++group) {
-        if (static_cast<std::size_t>(end - in) < kStepReach) break;
+        if (in > end) break;
         __m512i these[kVectors];
         __mmask16 ones[kVectors];
         list_odds(odds, run.base + group * kXcLanes, these);

@@ -28,6 +28,12 @@ public:
         return std::to_integer<std::uint32_t>(bytes_[i / 8]) >> i % 8 & 1u;
     }
 
+    /// The first bits, one in each of `words`: all ones where it is 1.
+    void spread(std::span<std::uint16_t> words) const {
+        for (std::size_t i = 0; i < words.size(); ++i)
+            words[i] = static_cast<std::uint16_t>(-at(i));
+    }
+
     /// Only zeros from bit `first` on?
     bool zeros_from(std::size_t first) const {
         for (std::size_t i = first; i < 8 * bytes_.size(); ++i)
@@ -43,7 +49,13 @@ private:
 class Reader {
 public:
     Reader(const XcOps& ops, const XcTables& tables, std::span<const std::byte> payload)
-        : ops_(ops), tables_(tables), in_(payload.data()), end_(payload.data() + payload.size()) {}
+        : ops_(ops), tables_(tables), bytes_(payload.size() + kXcReadSlack) {
+        std::ranges::copy(payload, bytes_.begin());
+        in_ = bytes_.data();
+        end_ = in_ + payload.size();
+    }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
 
     XcFault start() {
         if (static_cast<std::size_t>(end_ - in_) < kXcStatesBytes) return XcFault::truncated;
@@ -56,8 +68,8 @@ public:
         return XcFault::none;
     }
 
-    /// False from the step on that found no more bytes.
-    bool good() const { return in_ != nullptr; }
+    /// False from the step on that found no more bytes. Then ask for nothing more.
+    bool good() const { return in_ <= end_; }
 
     void get_levels(std::span<std::uint8_t> levels) {
         for (std::size_t first = 0; first < levels.size() && good(); first += kXcLanes) {
@@ -69,7 +81,7 @@ public:
                     step.active |= 1u << i;
                     step.odds[i] = xc_hazard(tables_.level_nodes[mine[i]]);
                 }
-                const std::uint32_t bits = xc_get(lanes_, step, in_, end_);
+                const std::uint32_t bits = xc_get(lanes_, step, in_);
                 for (std::size_t i = 0; i < mine.size(); ++i)
                     mine[i] = static_cast<std::uint8_t>(2 * mine[i] + (bits >> i & 1u));
             }
@@ -83,11 +95,11 @@ public:
         const std::size_t groups = (segment.size() + kXcGroupWords - 1) / kXcGroupWords;
         const XcFlagRun run{segment.data(), segment.size() / kXcGroupWords, tables_.context, odds};
         std::size_t g = ops_.get_flags(run, bits, lanes_, in_, end_);
-        for (; g < groups; ++g) {
+        for (; g < groups && good(); ++g) {
             std::fill_n(bits + g * kBytes, kBytes, std::uint8_t{0});
             for (unsigned j = 0; j < 8 && good(); ++j) {
                 const XcStep step = flag_step(segment, g, j, tables_.context, odds);
-                const std::uint32_t found = xc_get(lanes_, step, in_, end_);
+                const std::uint32_t found = xc_get(lanes_, step, in_);
                 for (std::size_t i = 0; i < kXcLanes; ++i) {
                     std::uint8_t& byte = bits[g * kBytes + i];
                     byte = static_cast<std::uint8_t>(byte | (found >> i & 1u) << j);
@@ -103,7 +115,7 @@ public:
         std::size_t g = ops_.get_list(run, bits, lanes_, in_, end_);
         for (; g < groups && good(); ++g) {
             const XcStep step = list_step(base, g, tables_.context, odds);
-            bits[g] = xc_get(lanes_, step, in_, end_);
+            bits[g] = xc_get(lanes_, step, in_);
         }
     }
 
@@ -113,8 +125,9 @@ public:
 private:
     const XcOps& ops_;
     const XcTables& tables_;
-    const std::byte* in_;
-    const std::byte* end_;
+    std::vector<std::byte> bytes_;  // a copy, so that whole groups may be read near its end
+    const std::byte* in_ = nullptr;
+    const std::byte* end_ = nullptr;
     XcLanes lanes_{};
 };
 
@@ -184,10 +197,11 @@ XcFault read_words(Reader& reader,
         }
     }
     next.resize(base.size());
+    raw.spread(next);
     for (std::size_t r = 0; r < base.size(); ++r) {
-        const std::uint16_t from = xc_ordinal(base[r]);
-        next[r] =
-            xc_ordinal(static_cast<std::uint16_t>(raw.at(r) ? from - size[r] : from + size[r]));
+        const std::uint16_t down = next[r];
+        const auto step = static_cast<std::uint16_t>((size[r] ^ down) - down);
+        next[r] = xc_ordinal(static_cast<std::uint16_t>(xc_ordinal(base[r]) + step));
     }
     return XcFault::none;
 }

@@ -51,12 +51,8 @@ inline std::byte* xc_put(XcLanes& lanes, const XcStep& step, std::uint32_t bits,
     return out;
 }
 
-/// Decodes one step: the bits of the lanes. Takes bytes from `in` on, which becomes null when it
-/// would pass `end`.
-inline std::uint32_t xc_get(XcLanes& lanes,
-                            const XcStep& step,
-                            const std::byte*& in,
-                            const std::byte* end) {
+/// Decodes one step: the bits of the lanes. Takes at most kXcStepBytesMax bytes from `in` on.
+inline std::uint32_t xc_get(XcLanes& lanes, const XcStep& step, const std::byte*& in) {
     std::uint32_t bits = 0;
     for (std::size_t i = 0; i < kXcLanes; ++i) {
         if ((step.active >> i & 1) == 0) continue;
@@ -67,15 +63,9 @@ inline std::uint32_t xc_get(XcLanes& lanes,
         lanes.x[i] = one ? t + s : lanes.x[i] - odds - t;
         bits |= std::uint32_t{one} << i;
     }
-    for (int pass = 0; pass < 2 && in != nullptr; ++pass) {
-        for (std::size_t i = 0; i < kXcLanes; ++i) {
-            if (lanes.x[i] >= kXcStateMin) continue;
-            if (in == end) {
-                in = nullptr;
-                break;
-            }
-            lanes.x[i] = lanes.x[i] << 8 | std::to_integer<std::uint32_t>(*in++);
-        }
+    for (int pass = 0; pass < 2; ++pass) {
+        for (std::uint32_t& x : lanes.x)
+            if (x < kXcStateMin) x = x << 8 | std::to_integer<std::uint32_t>(*in++);
     }
     return bits;
 }

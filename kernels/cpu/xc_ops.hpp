@@ -38,6 +38,9 @@ struct XcListRun {
 /// set_bits() may write this many positions past those it counts.
 inline constexpr std::size_t kXcPositionSlack = 8;
 
+/// How far get_flags() and get_list() may read past the end of a payload.
+inline constexpr std::size_t kXcReadSlack = 8 * kXcStepBytesMax + 64;
+
 struct XcOps {
     /// The numbers of the bits that are set in a whole number of 64, ascending, and how many they
     /// are: at most 2^16.
@@ -69,7 +72,7 @@ struct XcOps {
                              XcLanes& lanes,
                              std::byte*& out);
 
-    /// Writes `bits`. Stops where it might read at or past `end`.
+    /// Writes `bits`. Stops behind the group that passed `end`; kXcReadSlack bytes follow that.
     std::size_t (*get_flags)(const XcFlagRun& run,
                              std::uint8_t* bits,
                              XcLanes& lanes,
