@@ -104,7 +104,7 @@ public:
                          XcTile& tile,
                          XcCounts& counts) = 0;
 
-    /// Adds the words of the tile in each bucket.
+    /// Adds the words of the tile in each bucket, from the first quarter of each segment.
     virtual void xc_count(std::span<const std::uint16_t> base,
                           const XcContext& context,
                           XcBucketWords& words) = 0;

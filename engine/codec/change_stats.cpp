@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/codec/xc_tables.hpp"
+
 namespace refit {
 
 namespace {
@@ -19,17 +21,12 @@ struct Counts {
     std::array<std::array<std::uint64_t, kClasses>, kExponents> magnitude{};
 };
 
-/// Bijection on 16 bits that orders BF16 patterns as numbers: one step is one ULP.
-std::uint16_t monotone(std::uint16_t word) {
-    return (word & 0x8000) != 0 ? static_cast<std::uint16_t>(word ^ 0x7FFF) : word;
-}
-
-void count(std::uint16_t base, std::uint16_t next, Counts& counts) {
-    const std::size_t exponent = (base >> 7) & 0xFF;
+void count(std::uint16_t base, std::uint16_t next, XcContext context, Counts& counts) {
+    const std::size_t exponent = context.exponent(base);
     ++counts.words[exponent];
     if (base == next) return;
     ++counts.changed[exponent];
-    auto step = static_cast<std::uint16_t>(monotone(next) - monotone(base));
+    auto step = static_cast<std::uint16_t>(xc_ordinal(next) - xc_ordinal(base));
     if (step > 0x8000) step = static_cast<std::uint16_t>(-step);
     ++counts.magnitude[exponent][static_cast<std::size_t>(std::bit_width(step)) - 1];
 }
@@ -70,6 +67,8 @@ ChangeStats measure_change(Device& device,
     std::vector<std::uint64_t> changed(catalog.tensors().size());
     device.for_each(catalog.tensors().size(), [&](std::uint64_t t, unsigned lane) {
         Counts& counts = lanes[lane] = Counts{};
+        const XcContext context{
+            xc_mantissa_bits(catalog.tensor(static_cast<std::uint32_t>(t)).type), 0};
         std::vector<std::uint16_t> from;
         std::vector<std::uint16_t> to;
         for (const Piece* piece : pieces[t]) {
@@ -77,7 +76,7 @@ ChangeStats measure_change(Device& device,
             to.resize(piece->words);
             base.read(piece->tensor, piece->tensor_first, from);
             next.read(piece->tensor, piece->tensor_first, to);
-            for (std::size_t i = 0; i < from.size(); ++i) count(from[i], to[i], counts);
+            for (std::size_t i = 0; i < from.size(); ++i) count(from[i], to[i], context, counts);
         }
         bits[t] = bound_bits(counts);
         for (const std::uint64_t n : counts.changed) changed[t] += n;

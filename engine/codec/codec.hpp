@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "engine/base/bytes.hpp"
+#include "engine/coords/catalog.hpp"
 #include "kernels/device.hpp"
 
 namespace refit {
@@ -30,6 +31,7 @@ struct TileDiff {
     std::span<const std::uint16_t> base;
     std::span<const std::uint16_t> next;
     const Changes* changes;
+    WordType type = WordType::bf16;
 };
 
 /// One tile of a unit to decode. `changed` comes from the unit header.

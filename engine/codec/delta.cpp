@@ -123,7 +123,9 @@ void UnitEncoder::code(UnitRange range, std::span<const TileWork> work, EncodedU
         writer.write(static_cast<std::uint32_t>(changed));
         writer.write(tile.digests.base);
         writer.write(tile.digests.next);
-        tiles.push_back(TileDiff{tile.base, tile.next, &tile.changes});
+        const Piece& piece = context_.grid.tile(tile.tile).pieces.front();
+        const WordType type = context_.catalog.tensor(piece.tensor).type;
+        tiles.push_back(TileDiff{tile.base, tile.next, &tile.changes, type});
         modes.push_back(tile.mode);
         unit.changed_words += changed;
         unit.changed.push_back(changed);

@@ -11,8 +11,6 @@ namespace refit {
 
 namespace {
 
-constexpr std::uint8_t kMantissaBits = 7;
-
 /// floor(log2 |step|) of a change.
 std::uint64_t class_of(std::uint16_t base, std::uint16_t next) {
     const auto step =
@@ -54,6 +52,17 @@ std::vector<std::uint8_t> choose_levels(std::vector<TileWork>& work, const XcLev
         all.insert(all.end(), tile.levels.begin(), tile.levels.end());
     }
     return all;
+}
+
+/// Of the type that most words of these tiles have.
+std::uint8_t mantissa_bits_of(std::span<const TileWork> work) {
+    std::uint64_t words = 0;
+    std::uint64_t halves = 0;
+    for (const TileWork& tile : work) {
+        words += tile.diff->base.size();
+        if (tile.diff->type == WordType::f16) halves += tile.diff->base.size();
+    }
+    return xc_mantissa_bits(2 * halves > words ? WordType::f16 : WordType::bf16);
 }
 
 /// Words by bucket of all tiles.
@@ -146,14 +155,15 @@ public:
 
 private:
     XcTables fit_tables(Device& device, std::vector<TileWork>& work) const {
+        const std::uint8_t mantissa_bits = mantissa_bits_of(work);
         device.for_each(work.size(), [&](std::uint64_t t, unsigned) {
             TileWork& tile = work[t];
-            device.xc_scan(tile.diff->base, *tile.diff->changes, kMantissaBits, tile.list,
+            device.xc_scan(tile.diff->base, *tile.diff->changes, mantissa_bits, tile.list,
                            tile.counts);
         });
         XcCounts counts;
         for (const TileWork& tile : work) counts.add(tile.counts);
-        const XcContext context = fit_xc_context(counts, kMantissaBits);
+        const XcContext context = fit_xc_context(counts, mantissa_bits);
         XcTables tables =
             fit_xc_tables(counts, context, words_of(device, work, context), contextual_);
         device.for_each(work.size(), [&](std::uint64_t t, unsigned) {

@@ -12,9 +12,15 @@
 
 #include "engine/base/bytes.hpp"
 #include "engine/base/result.hpp"
+#include "engine/coords/catalog.hpp"
 #include "kernels/xc.hpp"
 
 namespace refit {
+
+/// Mantissa bits of the words of a type.
+constexpr std::uint8_t xc_mantissa_bits(WordType type) {
+    return type == WordType::f16 ? std::uint8_t{10} : std::uint8_t{7};
+}
 
 /// Where the sixteen buckets lie best.
 XcContext fit_xc_context(const XcCounts& counts, std::uint8_t mantissa_bits);

@@ -11,7 +11,8 @@ namespace refit {
 
 namespace {
 
-constexpr std::size_t kSampleWords = 256;  // of every segment, for the window of exponents
+constexpr std::size_t kSampleWords = 256;    // of every segment, for the window of exponents
+constexpr std::size_t kCountedWords = 1024;  // of every segment, for the words in each bucket
 
 /// Bits one behind the other, lowest first, zeros behind the last.
 class BitWriter {
@@ -319,8 +320,14 @@ void XcCoder::scan(std::span<const std::uint16_t> base,
 void XcCoder::count(std::span<const std::uint16_t> base,
                     const XcContext& context,
                     XcBucketWords& words) const {
-    const std::size_t done = ops_.count_buckets(base.data(), base.size(), context, words);
-    for (const std::uint16_t word : base.subspan(done)) ++words[context.bucket(word)];
+    for (std::size_t first = 0; first < base.size(); first += kSegmentWords) {
+        const std::size_t all = std::min<std::size_t>(kSegmentWords, base.size() - first);
+        const auto counted = base.subspan(first, std::min(kCountedWords, all));
+        XcBucketWords found{};
+        const std::size_t done = ops_.count_buckets(counted.data(), counted.size(), context, found);
+        for (const std::uint16_t word : counted.subspan(done)) ++found[context.bucket(word)];
+        for (std::size_t b = 0; b < kXcBuckets; ++b) words[b] += found[b] * all / counted.size();
+    }
 }
 
 void XcCoder::expect(std::span<const std::uint16_t> base,
