@@ -162,7 +162,7 @@ public:
             const std::string tail = "/" + std::to_string(per_thousand / 10) + "." +
                                      std::to_string(per_thousand % 10) + "%/" +
                                      std::to_string(threads);
-            for (const std::string codec : {"index-value", "gap-xor-zstd"}) {
+            for (const std::string codec : {"xc", "index-value", "gap-xor-zstd"}) {
                 add("encode/" + codec + tail, threads, per_thousand,
                     [codec](benchmark::State& state, Device& device, const Checkpoints& pair) {
                         UnitEncoder encoder(device, *find_codec(codec).value(),
