@@ -289,12 +289,18 @@ TEST_F(XcTest, CountsAreTheSumsOfTheirComments) {
     for (std::size_t i = 0; i < of.base.size(); ++i) {
         const unsigned e = (of.base[i] & 0x7FFFu) >> context.mantissa_bits;
         ++counts.words[e];
-        ++buckets[context.bucket(of.base[i])];
         XcSegment& segment = expected[i / kSegmentWords];
         segment.expected += xc_odds(of.tables.flags)[context.bucket(of.base[i])];
         if (of.base[i] == of.next[i]) continue;
         ++segment.changed;
         for (unsigned k = 0; step_size(of.base[i], of.next[i]) >> k != 0; ++k) ++counts.steps[k][e];
+    }
+    for (std::size_t s = 0; s < of.segments(); ++s) {
+        const auto quarter = of.segment(s).first(std::min<std::size_t>(1024, of.segment(s).size()));
+        XcBucketWords found{};
+        for (const std::uint16_t word : quarter) ++found[context.bucket(word)];
+        for (std::size_t b = 0; b < kXcBuckets; ++b)
+            buckets[b] += found[b] * of.segment(s).size() / quarter.size();
     }
     Changes changes;
     plain().diff(of.base, of.next, changes);
