@@ -42,7 +42,7 @@ enum class FieldLaw : std::uint8_t {
 struct FieldTensor {
     std::uint64_t key = 0;  // of the seed and the tensor
     std::uint64_t columns = 0;
-    std::uint32_t sigma = 8;          // 8..15; the standard deviation is sigma * 2^sigma_exponent
+    std::uint32_t sigma = 8;          // 1..15; the standard deviation is sigma * 2^sigma_exponent
     std::int32_t sigma_exponent = 0;  // -60..60
     bool around_one = false;          // norms: the mean is 1
     FieldLaw law = FieldLaw::still;

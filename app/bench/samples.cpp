@@ -67,14 +67,11 @@ Result<std::vector<BenchSample>> built_in_samples(const Console& console,
         for (const std::uint32_t percent : kPercents)
             samples.push_back(
                 profile_sample(device, {profile, profile_words, percent * 10'000, seed, {}}));
-    REFIT_TRY(
-        opened,
-        open_trace(console.data_root / "workloads" / "traces" / "dense" / "trace.toml", *device));
+    REFIT_TRY(opened, open_trace(console.data_root / "workloads" / "traces" / "dense" / "long.toml",
+                                 *device));
     const std::shared_ptr<const StepSource> trace = std::move(opened);
-    const std::uint64_t last = trace->versions() - 1;
     for (const std::uint64_t steps : kTraceSteps)
-        if (steps < last) samples.push_back(trace_sample(trace, steps));
-    samples.push_back(trace_sample(trace, last));
+        if (steps < trace->versions()) samples.push_back(trace_sample(trace, steps));
     return samples;
 }
 

@@ -1,7 +1,7 @@
 // What `refit bench codec` runs over: pairs of versions, made when their first row is measured.
 //
 // Without files   every profile at 1, 3 and 5 % changed, and the shipped trace over 1, 4 and 16
-//                 steps, as far as it goes, and over all its steps.
+//                 steps.
 // With files      the tensors that are BF16 or F16 with one shape on both sides; whole tiles of
 //                 them, drawn by kind and layer (tile_sample.hpp), up to a fraction.
 // Memory          at most kSampleWordsMax words a sample; with the copy that the bench makes and

@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "app/bench/codec_rows.hpp"
+#include "app/bench/plot.hpp"
 #include "app/bench/report.hpp"
+#include "app/checkpoints.hpp"
 #include "app/commands/commands.hpp"
 #include "app/host.hpp"
+#include "app/output_file.hpp"
 
 namespace refit {
 namespace {
@@ -20,6 +23,7 @@ struct BenchFlags {
     std::string next;
     std::optional<double> fraction;
     std::vector<std::string> codecs;
+    std::optional<std::string> plot;
     std::uint64_t words = std::uint64_t{4} << 20;
     std::uint64_t seed = PairSpec{}.seed;
     unsigned threads = 0;
@@ -73,6 +77,14 @@ Result<std::vector<BenchSample>> choose_samples(const Console& console,
     return std::vector<BenchSample>{sample};
 }
 
+/// Before anything is measured, so that a name that cannot be written costs no time.
+Result<std::unique_ptr<OutputFile>> open_plot(const BenchFlags& flags) {
+    if (!flags.plot.has_value()) return std::unique_ptr<OutputFile>();
+    const std::filesystem::path inputs[] = {flags.base, flags.next};
+    REFIT_CHECK(check_output_apart(*flags.plot, inputs));
+    return OutputFile::create(*flags.plot);
+}
+
 Result<ExitCode> bench(const Console& console, const BenchFlags& flags) {
     const auto start = std::chrono::steady_clock::now();
     std::vector<const Codec*> codecs;
@@ -81,6 +93,7 @@ Result<ExitCode> bench(const Console& console, const BenchFlags& flags) {
         if (names.empty() || std::ranges::find(names, codec->name()) != names.end())
             codecs.push_back(codec.get());
     }
+    REFIT_TRY(plot, open_plot(flags));
     const std::shared_ptr<Device> device = make_cpu_device(flags.threads);
     REFIT_TRY(samples, choose_samples(console, device, flags));
     const std::vector<BenchRow> rows =
@@ -91,6 +104,10 @@ Result<ExitCode> bench(const Console& console, const BenchFlags& flags) {
     for (const std::string& line : bench_table(samples, rows, host)) console.say(line);
     console.document(bench_document(samples, rows, host));
     const bool exact = std::ranges::all_of(rows, &BenchRow::exact);
+    if (plot && exact) {
+        plot->write(as_byte_span(bench_plot(samples, rows, host)));
+        plot->commit();
+    }
     return exact ? ExitCode::success : ExitCode::mismatch;
 }
 
@@ -126,6 +143,8 @@ Command add_bench(CLI::App& program, const Console& console) {
         ->allow_extra_args(false)  // or it would swallow the --
         ->take_all()
         ->check(CLI::IsMember(codecs));
+    command->add_option("--plot", flags->plot, "Draw the rows into this SVG file, if all are exact")
+        ->type_name("FILE");
     command->add_option("--seed", flags->seed, "Of made-up words and of the draw")
         ->capture_default_str();
     command->add_option("--threads", flags->threads, "0: one per usable core")

@@ -182,12 +182,15 @@ TEST(Bench, DocumentHasEveryKeyAndEveryRow) {
     EXPECT_EQ(keys_of(document["host"]),
               (std::set<std::string>{"cpu", "device", "version", "wall_seconds"}));
     std::set<std::string> expected;
-    for (const char* sample :
-         {"uniform-1%", "uniform-3%", "uniform-5%", "dense-1-step", "dense-2-steps"}) {
+    std::vector<std::string> samples{"dense-1-step", "dense-4-steps", "dense-16-steps"};
+    for (const Profile& profile : profiles())
+        for (const int percent : {1, 3, 5})
+            samples.push_back(fmt::format("{}-{}%", profile.name, percent));
+    for (const std::string& sample : samples) {
         for (const auto& codec : builtin_codecs())
             expected.insert(std::string(codec->name()) + "/" + sample);
-        expected.insert(std::string("compare/") + sample);
-        expected.insert(std::string("copy/") + sample);
+        expected.insert("compare/" + sample);
+        expected.insert("copy/" + sample);
     }
     std::set<std::string> names;
     for (const auto& row : document["rows"]) {
