@@ -31,7 +31,7 @@ public:
 
     void encode_words(const Weights& base, const Weights& next, const ByteProgress& progress) {
         UnitEncoder encoder(device_, codec_, {match_.catalog, grid_, kFileSalt}, now_);
-        const std::vector<UnitRange> units = make_units(grid_, kFileUnitWords);
+        const std::vector<UnitRange> units = make_units(grid_, open_.unit_words);
         const auto batches = make_batches(units);
         TileReader reader(grid_, base, next, batches, now_);
         std::vector<EncodedUnit> encoded;  // its buffers serve every batch
@@ -116,7 +116,7 @@ private:
         open.codec = codec_.name();
         open.salt = kFileSalt;
         open.number = 1;
-        open.unit_words = kFileUnitWords;
+        open.unit_words = file_unit_words(codec_);
         open.chunk_bytes = kFileChunkBytes;
         return open;
     }

@@ -19,8 +19,13 @@ namespace refit {
 /// Salt of the digests in files. Fixed, so that the same pair always yields the same file.
 inline constexpr std::uint64_t kFileSalt = 0x5246445F66696C65;  // "RFD_file"
 
-inline constexpr std::uint64_t kFileUnitWords = std::uint64_t{4} << 20;
+/// A batch is what is encoded at once. One unit of a codec that uses all lanes fills it, others
+/// share it.
 inline constexpr std::uint64_t kBatchWords = std::uint64_t{16} << 20;
+constexpr std::uint64_t file_unit_words(const Codec& codec) {
+    return codec.encodes_on_lanes() ? kBatchWords : kBatchWords / 4;
+}
+
 inline constexpr std::uint32_t kFileChunkBytes = std::uint32_t{1} << 20;
 inline constexpr std::uint32_t kFileChunksPerPart = 64;
 

@@ -11,8 +11,7 @@
 namespace refit {
 namespace {
 
-constexpr std::uint64_t kBlockWords = kTileWordsMax;          // of compare and copy, per task
-constexpr std::size_t kBatch = kBatchWords / kFileUnitWords;  // units encoded at once
+constexpr std::uint64_t kBlockWords = kTileWordsMax;  // of compare and copy, per task
 
 class Stopwatch {
 public:
@@ -64,7 +63,6 @@ CodecPass::CodecPass(Device& device, std::shared_ptr<const WordPair> pair)
     : device_(device),
       pair_(std::move(pair)),
       grid_(pair_->catalog),
-      units_(make_units(grid_, kFileUnitWords)),
       base_(pair_->catalog, pair_->base),
       next_(pair_->catalog, pair_->next),
       stats_(measure_change(device, pair_->catalog, grid_, base_, next_)),
@@ -73,21 +71,24 @@ CodecPass::CodecPass(Device& device, std::shared_ptr<const WordPair> pair)
 DeltaContext CodecPass::context() const { return {pair_->catalog, grid_, kFileSalt}; }
 
 void CodecPass::encode(const Codec& codec) {
+    const std::uint64_t unit_words = file_unit_words(codec);
     if (encodes_ != &codec) {
         encoder_ = std::make_unique<UnitEncoder>(device_, codec, context());
         encodes_ = &codec;
+        units_ = make_units(grid_, unit_words);
+        batch_ = static_cast<std::size_t>(kBatchWords / unit_words);
         encoded_.clear();
     }
-    encoded_.resize((units_.size() + kBatch - 1) / kBatch);
+    encoded_.resize((units_.size() + batch_ - 1) / batch_);
     for (std::size_t batch = 0; batch < encoded_.size(); ++batch) {
-        const std::size_t first = batch * kBatch;
-        const std::size_t count = std::min(kBatch, units_.size() - first);
+        const std::size_t first = batch * batch_;
+        const std::size_t count = std::min(batch_, units_.size() - first);
         encoder_->encode(std::span(units_).subspan(first, count), base_, next_, encoded_[batch]);
     }
 }
 
 const EncodedUnit& CodecPass::encoded(std::size_t unit) const {
-    return encoded_[unit / kBatch][unit % kBatch];
+    return encoded_[unit / batch_][unit % batch_];
 }
 
 Status CodecPass::decode(const Codec& codec, std::size_t unit) {
@@ -116,7 +117,7 @@ std::uint64_t CodecPass::container_bytes(const Codec& codec) const {
     open.catalog = pair_->catalog.id();
     open.grid = grid_.id();
     open.codec = codec.name();
-    open.unit_words = kFileUnitWords;
+    open.unit_words = file_unit_words(codec);
     open.chunk_bytes = kFileChunkBytes;
     std::uint64_t bytes = 0;
     RfdWriter writer([&](ByteSpan written) { bytes += written.size(); }, pair_->catalog, open);

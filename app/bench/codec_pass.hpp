@@ -93,7 +93,8 @@ private:
     Device& device_;
     std::shared_ptr<const WordPair> pair_;
     Grid grid_;
-    std::vector<UnitRange> units_;
+    std::vector<UnitRange> units_;  // as files of encodes_ have them
+    std::size_t batch_ = 1;         // units encoded at once
     SpanWeights base_;
     SpanWeights next_;
     ChangeStats stats_;

@@ -122,12 +122,16 @@ void UnitEncoder::code(UnitRange range, std::span<const TileWork> work, EncodedU
     ByteWriter writer;
     writer.write(range.first_tile);
     writer.write(range.tile_count);
+    std::vector<std::size_t> mode_at;
     for (const TileWork& tile : work) {
         const std::uint64_t changed = tile.changes.changed();
+        mode_at.push_back(writer.bytes().size());
         writer.write(static_cast<std::uint8_t>(tile.mode));
-        writer.write(static_cast<std::uint32_t>(changed));
         writer.write(tile.digests.base);
-        writer.write(tile.digests.next);
+        if (tile.mode != TileMode::empty) {
+            writer.write(static_cast<std::uint32_t>(changed));
+            writer.write(tile.digests.next);
+        }
         const Piece& piece = context_.grid.tile(tile.tile).pieces.front();
         const WordType type = context_.catalog.tensor(piece.tensor).type;
         tiles.push_back(TileDiff{tile.base, tile.next, &tile.changes, type});
@@ -144,7 +148,7 @@ void UnitEncoder::code(UnitRange range, std::span<const TileWork> work, EncodedU
     unit.bytes.resize(body);
     codec_.encode(device_, tiles, modes, unit.bytes);
     for (std::size_t i = 0; i < modes.size(); ++i)
-        unit.bytes[kUnitHeadBytes + i * kTileHeadBytes] = static_cast<std::byte>(modes[i]);
+        unit.bytes[mode_at[i]] = static_cast<std::byte>(modes[i]);
     const std::size_t length = unit.bytes.size() - body;
     REFIT_ASSERT(length <= 0xFFFF'FFFFu);
     const auto stored = static_cast<std::uint32_t>(length);

@@ -1,8 +1,8 @@
 // Units and parts: the codec's bytes as they travel, for the encoder and every receiver.
 //
 // Model      A unit is a run of whole tiles, at most open.unit_words words (one tile at least).
-//            unit bytes = header (first tile, tile count; per tile: mode, changed, base digest,
-//            next digest; body length) + codec body: FORMAT.md. A part is a run of whole units,
+//            unit bytes = header (first tile, tile count; per tile: mode, base digest and, unless it
+//            is empty, changed, next digest; body length) + codec body: FORMAT.md. A part is a run of whole units,
 //            closed at the first unit boundary with chunks_per_part chunks' worth of bytes, or at
 //            the end.
 // Checks     UnitDecoder compares the base digest of every tile of the unit (a full read, empty
@@ -34,10 +34,8 @@ struct DeltaContext {
     std::uint64_t salt;
 };
 
-/// Header bytes of a unit: first tile, tiles; and per tile: mode, changed, base digest, next
-/// digest.
-inline constexpr std::uint64_t kUnitHeadBytes = 4 + 4;
-inline constexpr std::uint64_t kTileHeadBytes = 1 + 4 + 8 + 8;
+/// Header bytes of a unit per tile, at least: mode, base digest.
+inline constexpr std::uint64_t kTileHeadBytes = 1 + 8;
 
 struct UnitRange {
     std::uint32_t first_tile = 0;

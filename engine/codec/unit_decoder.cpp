@@ -17,9 +17,12 @@ struct TileHead {
 Result<TileHead> read_head(ByteReader& reader, std::uint64_t tile_words) {
     TileHead head;
     const auto mode = reader.read<std::uint8_t>();
-    head.changed = reader.read<std::uint32_t>();
     head.base_digest = reader.read<std::uint64_t>();
-    head.next_digest = reader.read<std::uint64_t>();
+    head.next_digest = head.base_digest;
+    if (mode != static_cast<std::uint8_t>(TileMode::empty)) {
+        head.changed = reader.read<std::uint32_t>();
+        head.next_digest = reader.read<std::uint64_t>();
+    }
     if (reader.failed()) return Error{ErrorCode::truncated, "a unit's header is cut short"};
     if (mode > static_cast<std::uint8_t>(TileMode::coded))
         return Error{ErrorCode::corrupt, fmt::format("a tile has the unknown mode {}", mode)};
@@ -30,8 +33,6 @@ Result<TileHead> read_head(ByteReader& reader, std::uint64_t tile_words) {
     }
     if (head.changed == 0 && head.base_digest != head.next_digest)
         return Error{ErrorCode::corrupt, "a tile without changes claims two digests"};
-    if (head.mode == TileMode::empty && head.changed != 0)
-        return Error{ErrorCode::corrupt, "a tile without bytes claims changes"};
     return head;
 }
 

@@ -142,11 +142,18 @@ def version_id(catalog, salt, digests):
 
 # --- 3. unit -------------------------------------------------------------------------------------
 
+def read_head(reader):
+    """Mode, changed words, digest of the base, digest of the next words."""
+    mode, before = reader.ints("BQ")
+    changed, after = reader.ints("IQ") if mode else (0, before)
+    return mode, changed, before, after
+
+
 def decode_unit(reader, delta, unit, base):
     """Next words per tile, and the digests they are checked against."""
     first, count = reader.ints("II")
     require((first, count) == (unit[0], len(unit)), "another unit")
-    heads = [reader.ints("BIQQ") for _ in unit]
+    heads = [read_head(reader) for _ in unit]
     body = reader.block()
     tiles = []
     for i, (mode, changed, base_digest, _) in zip(unit, heads):
@@ -378,7 +385,7 @@ def print_example():
     show("digest of next", struct.pack("<Q", digests[1]))
     show("version id of next", version_id(sha(catalog_bytes(tensors)), 1, digests[1:]))
     body = struct.pack("<II", 1, 6) + bytes_of([0x3F81, 0x0000])
-    unit = struct.pack("<IIBIQQ", 0, 1, CODED, 2, *digests) + struct.pack("<I", len(body)) + body
+    unit = struct.pack("<IIBQIQ", 0, 1, CODED, digests[0], 2, digests[1]) + struct.pack("<I", len(body)) + body
     show("unit, index-value", unit)
     show("gaps, gap-xor-zstd", bytes_of([1, 4]))
     show("XOR words, gap-xor-zstd", bytes_of([0x0001, 0x8000]))
