@@ -15,8 +15,9 @@
 namespace refit {
 namespace {
 
-/// Few repetitions of a short time each keep all default rows within a minute.
-constexpr const char* kDefaultFlags[] = {"--benchmark_min_time=0.05", "--benchmark_repetitions=3"};
+/// Three repetitions of one pass each keep all default rows within a minute.
+constexpr const char* kDefaultFlags[] = {"--benchmark_min_time=0.000001",
+                                         "--benchmark_repetitions=3"};
 constexpr const char* kManualTime = "/manual_time";  // what the library appends to our names
 
 constexpr const char* kSeconds[] = {"encode_seconds", "compare_seconds", "decode_seconds",

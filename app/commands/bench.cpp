@@ -24,7 +24,7 @@ struct BenchFlags {
     std::optional<double> fraction;
     std::vector<std::string> codecs;
     std::optional<std::string> plot;
-    std::uint64_t words = std::uint64_t{4} << 20;
+    std::uint64_t words = std::uint64_t{16} << 20;
     std::uint64_t seed = PairSpec{}.seed;
     unsigned threads = 0;
 };
@@ -133,7 +133,7 @@ Command add_bench(CLI::App& program, const Console& console) {
     CLI::Option* words = command
                              ->add_option("--words", flags->words,
                                           "Without files: words of the made-up model, 16Ki to 64Mi "
-                                          "(default 4Mi)")
+                                          "(default 16Mi)")
                              ->transform(CLI::Validator(check_words, "WORDS"))
                              ->type_name("");
     std::vector<std::string> codecs;
