@@ -1,10 +1,10 @@
 // Units and parts: the codec's bytes as they travel, for the encoder and every receiver.
 //
 // Model      A unit is a run of whole tiles, at most open.unit_words words (one tile at least).
-//            unit bytes = header (first tile, tile count; per tile: mode, base digest and, unless it
-//            is empty, changed, next digest; body length) + codec body: FORMAT.md. A part is a run of whole units,
-//            closed at the first unit boundary with chunks_per_part chunks' worth of bytes, or at
-//            the end.
+//            unit bytes = header (first tile, tile count; per tile: mode, base digest and, unless
+//            it is empty, changed, next digest; body length) + codec body: FORMAT.md. A part is a
+//            run of whole units, closed at the first unit boundary with chunks_per_part chunks'
+//            worth of bytes, or at the end.
 // Checks     UnitDecoder compares the base digest of every tile of the unit (a full read, empty
 //            tiles too), the changed count, and the next digest, updated from the staged list
 //            alone. The encoder reads the next digest in full.
