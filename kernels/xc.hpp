@@ -49,6 +49,16 @@ constexpr std::uint16_t xc_ordinal(std::uint16_t word) {
     return static_cast<std::uint16_t>(word ^ (negative & 0x7FFF));
 }
 
+/// next - base in monotone order, modulo 2^16.
+constexpr std::uint16_t xc_step(std::uint16_t base, std::uint16_t next) {
+    return static_cast<std::uint16_t>(xc_ordinal(next) - xc_ordinal(base));
+}
+
+/// |step|, at most 2^15.
+constexpr std::uint16_t xc_step_size(std::uint16_t step) {
+    return (step & 0x8000) != 0 ? static_cast<std::uint16_t>(-step) : step;
+}
+
 /// Sixteen buckets of exponents: 0 is exponent 0, 1..15 a window.
 struct XcContext {
     std::uint8_t mantissa_bits = 7;  // 7: BF16, 10: F16

@@ -130,11 +130,7 @@ Result<std::vector<std::uint16_t>> apply_delta(Device& device,
     REFIT_TRY(codec, find_codec(open.codec));
     const std::vector<UnitRange> units = make_units(grid, open.unit_words);
 
-    std::vector<std::uint16_t> words(catalog.words().count);
-    for (std::uint32_t t = 0; t < catalog.tensors().size(); ++t) {
-        const Tensor& tensor = catalog.tensor(t);
-        base.read(t, 0, std::span(words).subspan(tensor.first_word, tensor.words));
-    }
+    std::vector<std::uint16_t> words = all_words(catalog, base);
     const std::vector<PartRecord>& parts = delta.manifest().parts;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const PartRecord& part = parts[i];

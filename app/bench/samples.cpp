@@ -27,16 +27,6 @@ BenchSample profile_sample(const std::shared_ptr<Device>& device, const PairSpec
     return sample;
 }
 
-/// All words of a version, in canonical order.
-std::vector<std::uint16_t> all_words(const Catalog& catalog, const Weights& weights) {
-    std::vector<std::uint16_t> words(catalog.words().count);
-    for (std::uint32_t id = 0; id < catalog.tensors().size(); ++id) {
-        const Tensor& tensor = catalog.tensor(id);
-        weights.read(id, 0, std::span(words).subspan(tensor.first_word, tensor.words));
-    }
-    return words;
-}
-
 BenchSample trace_sample(const std::shared_ptr<const StepSource>& trace, std::uint64_t steps) {
     BenchSample sample;
     const std::string count = fmt::format("{} step{}", steps, steps == 1 ? "" : "s");

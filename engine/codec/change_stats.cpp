@@ -26,9 +26,8 @@ void count(std::uint16_t base, std::uint16_t next, XcContext context, Counts& co
     ++counts.words[exponent];
     if (base == next) return;
     ++counts.changed[exponent];
-    auto step = static_cast<std::uint16_t>(xc_ordinal(next) - xc_ordinal(base));
-    if (step > 0x8000) step = static_cast<std::uint16_t>(-step);
-    ++counts.magnitude[exponent][static_cast<std::size_t>(std::bit_width(step)) - 1];
+    const std::uint16_t size = xc_step_size(xc_step(base, next));
+    ++counts.magnitude[exponent][static_cast<std::size_t>(std::bit_width(size)) - 1];
 }
 
 /// -n log2(n / total), the share of one outcome in a plug-in entropy.

@@ -13,10 +13,7 @@ namespace {
 
 /// floor(log2 |step|) of a change.
 std::uint64_t class_of(std::uint16_t base, std::uint16_t next) {
-    const auto step =
-        static_cast<std::int16_t>(static_cast<std::uint16_t>(xc_ordinal(next) - xc_ordinal(base)));
-    const auto size = static_cast<std::uint32_t>(step < 0 ? -step : step);
-    return static_cast<std::uint64_t>(std::bit_width(size) - 1);
+    return static_cast<std::uint64_t>(std::bit_width(xc_step_size(xc_step(base, next))) - 1);
 }
 
 /// A coded tile on its way into a body.

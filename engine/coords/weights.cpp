@@ -5,6 +5,15 @@
 
 namespace refit {
 
+std::vector<std::uint16_t> all_words(const Catalog& catalog, const Weights& weights) {
+    std::vector<std::uint16_t> words(catalog.words().count);
+    for (std::uint32_t id = 0; id < catalog.tensors().size(); ++id) {
+        const Tensor& tensor = catalog.tensor(id);
+        weights.read(id, 0, std::span(words).subspan(tensor.first_word, tensor.words));
+    }
+    return words;
+}
+
 MemoryWeights::MemoryWeights(const Catalog& catalog, std::vector<std::uint16_t> words)
     : catalog_(catalog), words_(std::move(words)) {
     REFIT_ASSERT(words_.empty() || words_.size() == catalog_.words().count);

@@ -45,6 +45,9 @@ public:
     }
 };
 
+/// All words of a version, in catalog order.
+std::vector<std::uint16_t> all_words(const Catalog& catalog, const Weights& weights);
+
 /// Canonical words in memory, in catalog order. An empty vector stands for all zero words: the
 /// "nothing" an anchor is a delta from.
 class MemoryWeights final : public Weights {

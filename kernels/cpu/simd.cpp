@@ -14,6 +14,8 @@
 // foreach_target.h comes first by rule.
 #include <hwy/highway.h>
 
+#include "kernels/cpu/dispatch.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace refit {
 namespace HWY_NAMESPACE {
@@ -471,12 +473,8 @@ std::vector<SimdLevel> simd_levels() {
     std::vector<SimdLevel> levels;
     for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
         if (target == HWY_SCALAR) continue;
-        // The library's own chosen target is one per process; a device needs its own.
-        hwy::ChosenTarget chosen;
-        chosen.Update(target);
-        constexpr bool kOneTarget = (HWY_TARGETS & (HWY_TARGETS - 1)) == 0;
-        const std::size_t entry = kOneTarget ? 0 : chosen.GetIndex();
-        levels.push_back({hwy::TargetName(target), HWY_DISPATCH_TABLE(simd_ops)[entry](),
+        levels.push_back({hwy::TargetName(target),
+                          HWY_DISPATCH_TABLE(simd_ops)[dispatch_entry(target)](),
                           xc_ops_of_target(target)});
     }
     return levels;

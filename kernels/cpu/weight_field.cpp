@@ -10,6 +10,8 @@
 // foreach_target.h comes first by rule.
 #include <hwy/highway.h>
 
+#include "kernels/cpu/dispatch.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace refit {
 namespace HWY_NAMESPACE {
@@ -82,11 +84,8 @@ HWY_EXPORT(fill_of_level);
 std::vector<FieldLevel> field_levels() {
     std::vector<FieldLevel> levels;
     for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-        hwy::ChosenTarget chosen;
-        chosen.Update(target);
-        constexpr bool kOneTarget = (HWY_TARGETS & (HWY_TARGETS - 1)) == 0;
-        const std::size_t entry = kOneTarget ? 0 : chosen.GetIndex();
-        levels.push_back({hwy::TargetName(target), HWY_DISPATCH_TABLE(fill_of_level)[entry]()});
+        levels.push_back(
+            {hwy::TargetName(target), HWY_DISPATCH_TABLE(fill_of_level)[dispatch_entry(target)]()});
     }
     return levels;
 }

@@ -279,7 +279,7 @@ HWY_INLINE void store_lane_bytes(const __m256i (&v)[kVectors], std::uint8_t* out
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16), _mm_unpackhi_epi8(even, odd));
 }
 
-std::size_t get_flags(const XcFlagRun& run,
+std::size_t get_flags(const XcRun& run,
                       std::uint8_t* bits,
                       XcLanes& lanes,
                       const std::byte*& in,
@@ -326,7 +326,7 @@ HWY_INLINE void put_flag_step(States& states,
     put_step(states, odds, bits, out);
 }
 
-std::size_t put_flags(const XcFlagRun& run,
+std::size_t put_flags(const XcRun& run,
                       const std::uint8_t* bits,
                       XcLanes& lanes,
                       std::byte*& out) {
@@ -371,7 +371,7 @@ HWY_INLINE void list_odds(const Odds& odds, const std::uint16_t* base, __m256i (
     }
 }
 
-std::size_t put_list(const XcListRun& run,
+std::size_t put_list(const XcRun& run,
                      const std::uint32_t* bits,
                      XcLanes& lanes,
                      std::byte*& out) {
@@ -390,7 +390,7 @@ std::size_t put_list(const XcListRun& run,
     return run.groups;
 }
 
-std::size_t get_list(const XcListRun& run,
+std::size_t get_list(const XcRun& run,
                      std::uint32_t* bits,
                      XcLanes& lanes,
                      const std::byte*& in,

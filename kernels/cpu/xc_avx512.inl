@@ -166,7 +166,7 @@ HWY_INLINE void get_flag_step(States& states,
         bytes[v] = _mm512_mask_or_epi32(bytes[v], ones[v], bytes[v], all(1u << kStep));
 }
 
-std::size_t get_flags(const XcFlagRun& run,
+std::size_t get_flags(const XcRun& run,
                       std::uint8_t* bits,
                       XcLanes& lanes,
                       const std::byte*& in,
@@ -207,7 +207,7 @@ HWY_INLINE void put_flag_step(States& states,
     put_step(states, odds, ones, out);
 }
 
-std::size_t put_flags(const XcFlagRun& run,
+std::size_t put_flags(const XcRun& run,
                       const std::uint8_t* bits,
                       XcLanes& lanes,
                       std::byte*& out) {
@@ -242,7 +242,7 @@ HWY_INLINE void list_odds(const Odds& odds, const std::uint16_t* base, __m512i (
     out[1] = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(words, 1));
 }
 
-std::size_t put_list(const XcListRun& run,
+std::size_t put_list(const XcRun& run,
                      const std::uint32_t* bits,
                      XcLanes& lanes,
                      std::byte*& out) {
@@ -259,7 +259,7 @@ std::size_t put_list(const XcListRun& run,
     return run.groups;
 }
 
-std::size_t get_list(const XcListRun& run,
+std::size_t get_list(const XcRun& run,
                      std::uint32_t* bits,
                      XcLanes& lanes,
                      const std::byte*& in,

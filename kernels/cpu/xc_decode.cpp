@@ -93,7 +93,7 @@ public:
     void get_flags(std::span<const std::uint16_t> segment, std::uint8_t* bits, const XcOdds& odds) {
         constexpr std::size_t kBytes = kXcGroupWords / 8;
         const std::size_t groups = (segment.size() + kXcGroupWords - 1) / kXcGroupWords;
-        const XcFlagRun run{segment.data(), segment.size() / kXcGroupWords, tables_.context, odds};
+        const XcRun run{segment.data(), segment.size() / kXcGroupWords, tables_.context, odds};
         std::size_t g = ops_.get_flags(run, bits, lanes_, in_, end_);
         for (; g < groups && good(); ++g) {
             std::fill_n(bits + g * kBytes, kBytes, std::uint8_t{0});
@@ -111,7 +111,7 @@ public:
     void get_stage(std::span<const std::uint16_t> base, unsigned k, std::uint32_t* bits) {
         const XcOdds odds = xc_odds(tables_.stage[k - 1]);
         const std::size_t groups = (base.size() + kXcLanes - 1) / kXcLanes;
-        const XcListRun run{base.data(), base.size() / kXcLanes, tables_.context, odds};
+        const XcRun run{base.data(), base.size() / kXcLanes, tables_.context, odds};
         std::size_t g = ops_.get_list(run, bits, lanes_, in_, end_);
         for (; g < groups && good(); ++g) {
             const XcStep step = list_step(base, g, tables_.context, odds);
@@ -141,22 +141,12 @@ Deeper deeper(const XcOps& ops,
               std::span<const std::uint16_t> base,
               std::span<const std::uint32_t> entry,
               std::span<const std::uint32_t> bits) {
-    constexpr std::size_t kEntriesAtOnce = 4096;
-    std::array<std::uint16_t, kEntriesAtOnce + kXcPositionSlack> positions;
     Deeper next;
-    for (std::size_t first = 0; first < base.size(); first += kEntriesAtOnce) {
-        const std::size_t entries = std::min(kEntriesAtOnce, base.size() - first);
-        std::array<std::uint32_t, kEntriesAtOnce / 32> these{};
-        const std::size_t words = (entries + 31) / 32;
-        std::copy_n(bits.data() + first / 32, words, these.data());
-        const std::size_t count = ops.set_bits(reinterpret_cast<const std::uint8_t*>(these.data()),
-                                               (words + 1) / 2 * 8, positions.data());
-        for (std::size_t k = 0; k < count; ++k) {
-            const std::size_t r = first + positions[k];
+    for_each_set_entry(
+        ops, bits.first((base.size() + kXcLanes - 1) / kXcLanes), [&](std::size_t r) {
             next.base.push_back(base[r]);
             next.entry.push_back(entry.empty() ? static_cast<std::uint32_t>(r) : entry[r]);
-        }
-    }
+        });
     return next;
 }
 

@@ -40,10 +40,6 @@ private:
     std::size_t written_ = 0;
 };
 
-std::uint16_t magnitude(std::uint16_t step) {
-    return (step & 0x8000) != 0 ? static_cast<std::uint16_t>(-step) : step;
-}
-
 /// What one stage decides: its list, and a bit per entry.
 struct Stage {
     std::vector<std::uint16_t> base;
@@ -65,7 +61,7 @@ public:
         Values values;
         put_raw(tile.step, Shifts{0, 15});
         Stage list{tile.base, tile.step, {}};
-        for (std::uint16_t& size : list.size) size = magnitude(size);
+        for (std::uint16_t& size : list.size) size = xc_step_size(size);
         for (unsigned k = 1; k <= stages && !list.base.empty(); ++k) {
             list.bits.resize((list.base.size() + kXcLanes - 1) / kXcLanes);
             ops_.test_bits(list.size.data(), list.size.size(), Shifts{0, k}, list.bits.data());
@@ -89,29 +85,18 @@ private:
     }
 
     /// The entries that a stage decides with 1.
-    Stage decided(const Stage& stage) {
-        constexpr std::size_t kEntriesAtOnce = 4096;
+    Stage decided(const Stage& stage) const {
         Stage next;
-        positions_.resize(kEntriesAtOnce + kXcPositionSlack);
-        for (std::size_t first = 0; first < stage.base.size(); first += kEntriesAtOnce) {
-            std::array<std::uint32_t, kEntriesAtOnce / 32> bits{};
-            const std::size_t words = std::min(bits.size(), stage.bits.size() - first / kXcLanes);
-            std::copy_n(stage.bits.data() + first / kXcLanes, words, bits.data());
-            const std::size_t count =
-                ops_.set_bits(reinterpret_cast<const std::uint8_t*>(bits.data()),
-                              (words + 1) / 2 * 8, positions_.data());
-            for (std::size_t k = 0; k < count; ++k) {
-                next.base.push_back(stage.base[first + positions_[k]]);
-                next.size.push_back(stage.size[first + positions_[k]]);
-            }
-        }
+        for_each_set_entry(ops_, stage.bits, [&](std::size_t r) {
+            next.base.push_back(stage.base[r]);
+            next.size.push_back(stage.size[r]);
+        });
         return next;
     }
 
     const XcOps& ops_;
     BitWriter raw_;
     std::vector<std::uint32_t> bits_;
-    std::vector<std::uint16_t> positions_;
 };
 
 std::uint32_t bits_at(std::span<const std::byte> raw, std::size_t first, unsigned count) {
@@ -154,8 +139,8 @@ public:
         if (whole < stage.bits.size()) put(whole);
         for (std::size_t left = whole; left > 0 && !over();) {
             const std::size_t count = std::min(left, kGroupsAtOnce);
-            const XcListRun run{stage.base.data() + (left - count) * kXcLanes, count,
-                                tables_.context, odds};
+            const XcRun run{stage.base.data() + (left - count) * kXcLanes, count, tables_.context,
+                            odds};
             const std::size_t done =
                 ops_.put_list(run, stage.bits.data() + (left - count), lanes_, out_);
             for (std::size_t g = count - done; g-- > 0;) put(left - count + g);
@@ -175,7 +160,7 @@ public:
             }
         };
         if (whole * kXcGroupWords < segment.size()) put(whole);
-        const XcFlagRun run{segment.data(), whole, tables_.context, odds};
+        const XcRun run{segment.data(), whole, tables_.context, odds};
         const std::size_t done = ops_.put_flags(run, bits, lanes_, out_);
         for (std::size_t g = whole - done; g-- > 0;) put(g);
     }
@@ -239,8 +224,7 @@ void list_segment(std::span<const std::uint16_t> segment,
         bits[at / 8] = static_cast<std::uint8_t>(bits[at / 8] | 1u << at % 8);
         base[k] = segment[at];
     }
-    for (std::size_t k = 0; k < positions.size(); ++k)
-        step[k] = static_cast<std::uint16_t>(xc_ordinal(next[k]) - xc_ordinal(base[k]));
+    for (std::size_t k = 0; k < positions.size(); ++k) step[k] = xc_step(base[k], next[k]);
 }
 
 /// The positions at which a dense segment changes, and the words there.
@@ -265,7 +249,8 @@ void count_steps(const XcTile& tile, const XcContext& context, XcCounts& counts)
         const std::uint32_t e = context.exponent(tile.base[r]);
         ++counts.steps[0][e];
         unsigned k = 1;
-        for (unsigned size = magnitude(tile.step[r]); size > 1; size /= 2) ++counts.steps[k++][e];
+        for (unsigned size = xc_step_size(tile.step[r]); size > 1; size /= 2)
+            ++counts.steps[k++][e];
     }
 }
 

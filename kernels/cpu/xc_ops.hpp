@@ -10,8 +10,8 @@
 
 namespace refit {
 
-/// Whole groups of 256 words with their odds.
-struct XcFlagRun {
+/// Whole groups with their odds: of 256 words for flags, of 32 entries of a list of changed words.
+struct XcRun {
     const std::uint16_t* base;
     std::size_t groups;
     XcContext context;
@@ -25,14 +25,6 @@ struct Shifts {
     bool test(std::uint16_t value) const {
         return static_cast<std::uint16_t>(value << left) >> right != 0;
     }
-};
-
-/// Groups of 32 entries of a list of changed words.
-struct XcListRun {
-    const std::uint16_t* base;
-    std::size_t groups;
-    XcContext context;
-    const XcOdds& odds;
 };
 
 /// set_bits() may write this many positions past those it counts.
@@ -67,25 +59,25 @@ struct XcOps {
                             std::uint64_t& sum);
 
     /// `bits`: 32 bytes per group. Bytes grow downwards from `out`. Encodes from the last group on.
-    std::size_t (*put_flags)(const XcFlagRun& run,
+    std::size_t (*put_flags)(const XcRun& run,
                              const std::uint8_t* bits,
                              XcLanes& lanes,
                              std::byte*& out);
 
     /// Writes `bits`. Stops behind the group that passed `end`; kXcReadSlack bytes follow that.
-    std::size_t (*get_flags)(const XcFlagRun& run,
+    std::size_t (*get_flags)(const XcRun& run,
                              std::uint8_t* bits,
                              XcLanes& lanes,
                              const std::byte*& in,
                              const std::byte* end);
 
     /// `bits`: one word per group, bit i is entry i of the group.
-    std::size_t (*put_list)(const XcListRun& run,
+    std::size_t (*put_list)(const XcRun& run,
                             const std::uint32_t* bits,
                             XcLanes& lanes,
                             std::byte*& out);
 
-    std::size_t (*get_list)(const XcListRun& run,
+    std::size_t (*get_list)(const XcRun& run,
                             std::uint32_t* bits,
                             XcLanes& lanes,
                             const std::byte*& in,

@@ -13,6 +13,8 @@
 // foreach_target.h comes first by rule.
 #include <hwy/highway.h>
 
+#include "kernels/cpu/dispatch.hpp"
+
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 #define REFIT_XC_VECTORS 1
 #include "kernels/cpu/xc_avx512.inl"
@@ -98,24 +100,21 @@ XcOps xc_plain_ops() {
                            XcBucketWords&) -> std::size_t { return 0; };
     ops.sum_odds = [](const std::uint16_t*, std::size_t, XcContext, const XcOdds&,
                       std::uint64_t&) -> std::size_t { return 0; };
-    ops.put_flags = [](const XcFlagRun&, const std::uint8_t*, XcLanes&,
-                       std::byte*&) -> std::size_t { return 0; };
-    ops.get_flags = [](const XcFlagRun&, std::uint8_t*, XcLanes&, const std::byte*&,
+    ops.put_flags = [](const XcRun&, const std::uint8_t*, XcLanes&, std::byte*&) -> std::size_t {
+        return 0;
+    };
+    ops.get_flags = [](const XcRun&, std::uint8_t*, XcLanes&, const std::byte*&,
                        const std::byte*) -> std::size_t { return 0; };
-    ops.put_list = [](const XcListRun&, const std::uint32_t*, XcLanes&,
-                      std::byte*&) -> std::size_t { return 0; };
-    ops.get_list = [](const XcListRun&, std::uint32_t*, XcLanes&, const std::byte*&,
+    ops.put_list = [](const XcRun&, const std::uint32_t*, XcLanes&, std::byte*&) -> std::size_t {
+        return 0;
+    };
+    ops.get_list = [](const XcRun&, std::uint32_t*, XcLanes&, const std::byte*&,
                       const std::byte*) -> std::size_t { return 0; };
     return ops;
 }
 
 XcOps xc_ops_of_target(std::int64_t target) {
-    // The library's own chosen target is one per process; a device needs its own.
-    hwy::ChosenTarget chosen;
-    chosen.Update(target);
-    constexpr bool kOneTarget = (HWY_TARGETS & (HWY_TARGETS - 1)) == 0;
-    const std::size_t entry = kOneTarget ? 0 : chosen.GetIndex();
-    return HWY_DISPATCH_TABLE(xc_ops)[entry]();
+    return HWY_DISPATCH_TABLE(xc_ops)[dispatch_entry(target)]();
 }
 
 }  // namespace refit

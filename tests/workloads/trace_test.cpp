@@ -20,15 +20,6 @@ namespace fs = std::filesystem;
 const fs::path kShared = fs::path(REFIT_SOURCE_DIR) / "../shared";
 const fs::path kShipped = fs::path(REFIT_SOURCE_DIR) / "workloads/traces/dense";
 
-std::vector<std::uint16_t> all_words(const Catalog& catalog, const Weights& weights) {
-    std::vector<std::uint16_t> words(catalog.words().count);
-    for (std::uint32_t t = 0; t < catalog.tensors().size(); ++t) {
-        const Tensor& tensor = catalog.tensor(t);
-        weights.read(t, 0, std::span(words).subspan(tensor.first_word, tensor.words));
-    }
-    return words;
-}
-
 std::string trace_toml(std::string_view base, std::string_view deltas) {
     return fmt::format(
         "name = \"a trace\"\nlicence = \"none yet\"\norigin = \"a test\"\nbase = \"{}\"\n"
