@@ -6,6 +6,7 @@
 
 #include "app/host.hpp"
 #include "app/progress.hpp"
+#include "engine/sim/resident_bits.hpp"
 #include "workloads/layouts.hpp"
 #include "workloads/trace.hpp"
 
@@ -97,19 +98,19 @@ WorldPlan make_plan(const Scenario& scenario, const StepSource& steps, double sc
 }
 
 Result<BaselineRecord> run_baseline(WorldPlan plan,
-                                    const WorldParts& parts,
+                                    const ResidentParts& parts,
+                                    const std::function<void()>& between_events,
                                     const std::string& codec,
                                     double scale) {
-    const auto store = make_memory_store();
     plan.delta.codec = codec;
     // Small units: a whole checkpoint gains nothing from large ones, and its first part would
     // only be offered late.
     plan.delta.unit_words = 1;
     plan.faults.clear();
     plan.refits = 1;
-    const WorldParts own{parts.device,  parts.steps, parts.grid,          parts.training,
-                         parts.serving, *store,      parts.between_events};
-    REFIT_TRY(run, run_refits(plan, own, make_memory_register));
+    const auto store = make_memory_store();
+    const auto bits = make_resident_bits(parts, plan.delta, plan.seed);
+    REFIT_TRY(run, run_refits(plan, {*bits, *store, between_events}, make_memory_register));
     BaselineRecord baseline;
     baseline.codec = codec;
     baseline.seconds = to_seconds(run.refits.front().seconds());
@@ -236,19 +237,18 @@ Result<RunRecord> run_scenario(const Console& console,
     const auto store = make_directory_store(folder / "store");
     std::vector<const ShardMap*> serving;
     for (std::size_t i = 1; i < stage.maps.size(); ++i) serving.push_back(&stage.maps[i]);
-    const WorldParts parts{
-        device, *stage.steps, *stage.grid, stage.maps.front(), serving, *store, [&console] {
-            console.check_interrupt();
-        }};
+    const ResidentParts parts{device, *stage.steps, *stage.grid, stage.maps.front(), serving};
+    const auto bits = make_resident_bits(parts, plan.delta, plan.seed);
+    const auto between_events = [&console] { console.check_interrupt(); };
     const auto make_register = [&folder](const Decision& initial) {
         return make_sqlite_register(folder / "register.sqlite", initial);
     };
-    REFIT_TRY(run, run_refits(plan, parts, make_register));
+    REFIT_TRY(run, run_refits(plan, {*bits, *store, between_events}, make_register));
     record.run = std::move(run);
     record.faults = describe_faults(record.run, plan.topology);
     progress.advance(pass);
     for (const char* name : kBaselines) {
-        REFIT_TRY(baseline, run_baseline(plan, parts, name, scale));
+        REFIT_TRY(baseline, run_baseline(plan, parts, between_events, name, scale));
         record.baselines.push_back(baseline);
         progress.advance(pass);
     }

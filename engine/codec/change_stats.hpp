@@ -8,8 +8,10 @@
 // Source   design 6; the monotone order makes NaN, inf, -0 and subnormals ordinary steps.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 
 #include "engine/coords/grid.hpp"
@@ -17,6 +19,24 @@
 #include "kernels/device.hpp"
 
 namespace refit {
+
+/// Everything the bound of one tensor, or of a part of it, needs.
+class ChangeCounter {
+public:
+    static constexpr std::size_t kExponents = 256;
+    static constexpr std::size_t kClasses = 16;
+
+    void add(WordType type,
+             std::span<const std::uint16_t> base,
+             std::span<const std::uint16_t> next);
+    std::uint64_t changed() const;
+    double bound_bits() const;
+
+private:
+    std::array<std::uint64_t, kExponents> words_{};
+    std::array<std::uint64_t, kExponents> changed_{};
+    std::array<std::array<std::uint64_t, kClasses>, kExponents> magnitude_{};
+};
 
 struct KindChange {
     std::uint64_t words = 0;

@@ -187,6 +187,14 @@ struct Part {
     }
 };
 
+/// A unit whose bytes are elsewhere: a bit pass made them before.
+struct RecordedUnit {
+    std::uint64_t bytes = 0;
+    std::uint64_t changed_words = 0;
+    /// The part that this unit closes; its place in a log (`previous`) does not matter.
+    std::optional<PartRecord> closes;
+};
+
 /// Collects units into parts. The whole state a restarted source needs is `resume_after`.
 class PartBuilder {
 public:
@@ -201,11 +209,14 @@ public:
 
     /// Adds the next unit; yields a part when it closes one.
     std::optional<Part> add(ByteSpan unit_bytes);
+    /// Adds the next unit; the part it closes has no payload. Not to be mixed with the above.
+    std::optional<Part> add(const RecordedUnit& unit);
     /// The last, short part, if units are left over.
     std::optional<Part> flush();
 
 private:
     Part close();
+    void append(PartRecord& record);
 
     OpenRecord open_;
     std::uint32_t chunks_per_part_;

@@ -23,6 +23,16 @@ std::optional<Part> PartBuilder::add(ByteSpan unit_bytes) {
     return close();
 }
 
+std::optional<Part> PartBuilder::add(const RecordedUnit& unit) {
+    REFIT_ASSERT(pending_.empty());
+    ++units_pending_;
+    ++next_unit_;
+    if (!unit.closes) return std::nullopt;
+    Part part{*unit.closes, {}};
+    append(part.record);
+    return part;
+}
+
 std::optional<Part> PartBuilder::flush() {
     if (units_pending_ == 0) return std::nullopt;
     return close();
@@ -33,14 +43,6 @@ Part PartBuilder::close() {
     part.payload = std::move(pending_);
     pending_.clear();
     PartRecord& record = part.record;
-    record.index = static_cast<std::uint32_t>(parts_.size());
-    record.previous = sha256(parts_.empty() ? open_.serialize() : parts_.back().serialize());
-    record.first_unit = next_unit_ - units_pending_;
-    record.unit_count = units_pending_;
-    if (!parts_.empty()) {
-        record.first_chunk =
-            parts_.back().first_chunk + static_cast<std::uint32_t>(parts_.back().chunks.size());
-    }
     record.payload = sha256(part.payload);
     for (std::size_t at = 0; at < part.payload.size(); at += open_.chunk_bytes) {
         const std::size_t left = part.payload.size() - at;
@@ -48,10 +50,24 @@ Part PartBuilder::close() {
         record.chunks.push_back(ChunkRef{static_cast<std::uint32_t>(bytes),
                                          sha256(ByteSpan(part.payload).subspan(at, bytes))});
     }
+    append(record);
+    return part;
+}
+
+/// Gives the record its place in the log.
+void PartBuilder::append(PartRecord& record) {
     REFIT_ASSERT(record.chunks.size() <= kChunksPerPartMax);
+    record.index = static_cast<std::uint32_t>(parts_.size());
+    record.previous = sha256(parts_.empty() ? open_.serialize() : parts_.back().serialize());
+    record.first_unit = next_unit_ - units_pending_;
+    record.unit_count = units_pending_;
+    record.first_chunk = 0;
+    if (!parts_.empty()) {
+        record.first_chunk =
+            parts_.back().first_chunk + static_cast<std::uint32_t>(parts_.back().chunks.size());
+    }
     units_pending_ = 0;
     parts_.push_back(record);
-    return part;
 }
 
 Status check_part_size(std::uint64_t unit_words,

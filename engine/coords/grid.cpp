@@ -81,7 +81,9 @@ private:
 
 }  // namespace
 
-Grid::Grid(const Catalog& catalog) : tiles_(GridBuilder(catalog).build()) {
+Grid::Grid(const Catalog& catalog) : Grid(GridBuilder(catalog).build()) {}
+
+Grid::Grid(std::vector<Tile> tiles) : tiles_(std::move(tiles)) {
     Sha256 hasher;
     hasher.update(as_byte_span("refit.grid/1"));
     for (const Tile& tile : tiles_) {

@@ -40,6 +40,8 @@ struct Tile {
 class Grid {
 public:
     explicit Grid(const Catalog& catalog);
+    /// Some tiles of another grid, in any order; the id is theirs.
+    explicit Grid(std::vector<Tile> tiles);
 
     std::span<const Tile> tiles() const { return tiles_; }
     const Tile& tile(std::uint64_t id) const { return tiles_[id]; }

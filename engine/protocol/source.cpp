@@ -94,12 +94,22 @@ void Source::continue_encoding() {
     }
 }
 
-void Source::on_encoded(std::uint32_t unit, EncodedUnit encoded) {
+void Source::on_encoded(std::uint32_t unit, const EncodedUnit& encoded) {
     env_.note(EventKind::unit_encoded,
               {.version = durable_.open->number, .index = unit, .amount = encoded.bytes.size()});
-    changed_pending_ += encoded.changed_words;
-    if (auto part = builder_->add(encoded.bytes)) {
-        to_store_.emplace_back(std::move(*part), changed_pending_);
+    take_unit(encoded.changed_words, builder_->add(encoded.bytes));
+}
+
+void Source::on_encoded(std::uint32_t unit, const RecordedUnit& encoded) {
+    env_.note(EventKind::unit_encoded,
+              {.version = durable_.open->number, .index = unit, .amount = encoded.bytes});
+    take_unit(encoded.changed_words, builder_->add(encoded));
+}
+
+void Source::take_unit(std::uint64_t changed_words, std::optional<Part> closed) {
+    changed_pending_ += changed_words;
+    if (closed) {
+        to_store_.emplace_back(std::move(*closed), changed_pending_);
         changed_pending_ = 0;
         store_next();
     }

@@ -59,7 +59,8 @@ public:
     /// The trainer's weights of `version` are final.
     void on_step_ready(std::uint64_t version);
 
-    void on_encoded(std::uint32_t unit, EncodedUnit encoded);
+    void on_encoded(std::uint32_t unit, const EncodedUnit& encoded);
+    void on_encoded(std::uint32_t unit, const RecordedUnit& encoded);
     void on_part_stored();
     void on_part_fetched(const SharedBytes& payload);
     void on_manifest_stored();
@@ -72,6 +73,7 @@ private:
 
     void begin(std::uint64_t version);
     void continue_encoding();
+    void take_unit(std::uint64_t changed_words, std::optional<Part> closed);
     void offer_part(const PartRecord& record, const SharedBytes& payload);
     void store_next();
     SealRecord closing_seal();

@@ -41,13 +41,10 @@ World::World(const WorldPlan& plan,
       tree_(derive_tree(plan_.topology)),
       timeline_(names_of(tree_)),
       simulator_(plan_.topology, timeline_, options_of(plan)),
-      context_{parts.steps.catalog(), parts.grid, draw(plan.seed, 0x5A17, 0)},
       timing_(timing_of(plan)),
       coordinator_id_(static_cast<NodeId>(tree_.nodes.size())),
       received_(tree_.nodes.size()) {
-    AnchorOptions anchor;
-    anchor.unit_words = plan.delta.unit_words;
-    anchor_ = publish_anchor(parts.device, context_, parts.steps.version(0), parts.store, anchor);
+    anchor_ = parts.bits.publish_anchor(parts.store);
     register_ = make_register({0, anchor_.sealed_id()});
     add_nodes();
     for (const FaultSpec& fault : plan.faults) {
@@ -86,7 +83,7 @@ void World::add_nodes() {
             const Nanoseconds join_at = site.replicas[node.replica].join_at;
             ReplicaDriver* replica = replicas_
                                          .emplace_back(std::make_unique<ReplicaDriver>(
-                                             *this, id, *parts_.serving[serving++], join_at))
+                                             *this, id, parts_.bits.replica(serving++), join_at))
                                          .get();
             if (!replica->late()) members.insert(id);
             simulator_.add_node(
@@ -174,8 +171,8 @@ void World::plan_step(std::uint64_t version, Nanoseconds at) {
     });
 }
 
-Nanoseconds World::work_time(std::uint64_t bytes, const DeclaredRate& rate) const {
-    return process_time(Bytes{bytes}, rate.value);
+Nanoseconds World::work_time(Bytes bytes, const DeclaredRate& rate) const {
+    return process_time(bytes, rate.value);
 }
 
 void World::fold_events() {
@@ -260,8 +257,8 @@ std::vector<World::ReplicaView> World::replicas() {
         if (tree_.nodes[id].role != NodeRole::replica) continue;
         ReplicaDriver& driver = *replicas_[next++];
         Replica* replica = driver.replica();
-        views.push_back({id, driver.durable(), driver.resident(), replica != nullptr,
-                         replica != nullptr && replica->serving()});
+        views.push_back(
+            {id, driver.durable(), replica != nullptr, replica != nullptr && replica->serving()});
     }
     return views;
 }
@@ -270,25 +267,7 @@ std::uint64_t World::differing_words(NodeId id, std::uint64_t version) {
     std::size_t index = 0;
     for (NodeId i = 0; i < id; ++i)
         if (tree_.nodes[i].role == NodeRole::replica) ++index;
-    const ShardedWeights& weights = replicas_[index]->resident().weights();
-    const Weights& truth = parts_.steps.version(version);
-    std::vector<std::uint64_t> differing(parts_.grid.tiles().size());
-    parts_.device.for_each(differing.size(), [&](std::uint64_t t, unsigned) {
-        const Tile& tile = parts_.grid.tile(t);
-        std::vector<std::uint16_t> expected(tile.words);
-        truth.read_tile(tile, expected);
-        std::vector<std::uint16_t> held = expected;
-        for (std::uint32_t r = 0; r < weights.rank_count(); ++r) {
-            const auto placements = weights.placements(r, static_cast<std::uint32_t>(t));
-            if (placements.empty()) continue;
-            parts_.device.gather(weights.rank(r), placements, held);
-            for (std::size_t i = 0; i < held.size(); ++i)
-                if (held[i] != expected[i]) ++differing[t], held[i] = expected[i];
-        }
-    });
-    std::uint64_t total = 0;
-    for (const std::uint64_t n : differing) total += n;
-    return total;
+    return replicas_[index]->bits().differing_words(version);
 }
 
 }  // namespace refit

@@ -1,8 +1,8 @@
-// One simulated run with real bits: trainer, relay tree, replicas, store and register in one world.
+// One simulated run: trainer, relay tree, replicas, store and register in one world.
 //
-// Model     Protocol nodes exchange real chunks over the simulated network. Every request of a node
-//           does its real work (encode, hash, decode, store words, digest) and is answered after
-//           the time the declared rates give it. Truth is the step source: after each resident
+// Model     Protocol nodes exchange chunks over the simulated network. Every request of a node has
+//           its work done by the world's bits (world_bits.hpp) and is answered after the time the
+//           declared rates give it. With resident bits the chunks are real, and after each resident
 //           check every rank is compared word for word with the version it should hold.
 // Loop      step 1 is ready at time 0; the next one after the refit is done and the loop's step
 //           time has passed. A late replica starts empty at its join time.
@@ -22,9 +22,8 @@
 #include "engine/protocol/relay.hpp"
 #include "engine/protocol/replica.hpp"
 #include "engine/protocol/source.hpp"
-#include "engine/shards/resident.hpp"
 #include "engine/sim/simulator.hpp"
-#include "engine/step_source.hpp"
+#include "engine/sim/world_bits.hpp"
 #include "engine/store/delta_chain.hpp"
 
 namespace refit {
@@ -41,13 +40,9 @@ struct WorldPlan {
     Nanoseconds limit = 1'000'000_s;
 };
 
-/// Resources the world uses and does not own. `serving` has one map per replica in tree order.
+/// Resources the world uses and does not own.
 struct WorldParts {
-    Device& device;
-    const StepSource& steps;
-    const Grid& grid;
-    const ShardMap& training;
-    std::vector<const ShardMap*> serving;
+    WorldBits& bits;
     ObjectStore& store;
     /// Called between events; may throw to end the run (Ctrl-C). Empty: never.
     std::function<void()> between_events{};
@@ -90,7 +85,6 @@ public:
     struct ReplicaView {
         NodeId node;
         const ReplicaDurable& durable;
-        const Resident& resident;
         bool alive;
         bool serving;
     };
@@ -118,14 +112,13 @@ private:
     void plan_step(std::uint64_t version, Nanoseconds at);
     bool finished();
     Error stuck();
-    Nanoseconds work_time(std::uint64_t bytes, const DeclaredRate& rate) const;
+    Nanoseconds work_time(Bytes bytes, const DeclaredRate& rate) const;
 
     WorldPlan plan_;
     WorldParts parts_;
     RelayTree tree_;
     Timeline timeline_;
     Simulator simulator_;
-    DeltaContext context_;
     Timing timing_;
     std::unique_ptr<Register> register_;
     Manifest anchor_;

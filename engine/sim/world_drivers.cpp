@@ -6,13 +6,10 @@ namespace refit {
 
 namespace {
 
-/// Words of the units a part covers.
-std::uint64_t words_of(const Grid& grid, const OpenRecord& open, const PartRecord& part) {
-    const std::vector<UnitRange> units = make_units(grid, open.unit_words);
-    std::uint64_t words = 0;
+Words words_of(const std::vector<Words>& units, const PartRecord& part) {
+    Words words;
     for (std::uint32_t u = part.first_unit; u < part.first_unit + part.unit_count; ++u)
-        for (std::uint32_t t = 0; t < units[u].tile_count; ++t)
-            words += grid.tile(units[u].first_tile + t).words;
+        words += units[u];
     return words;
 }
 
@@ -27,14 +24,8 @@ std::vector<NodeId> parents_of(const RelayTree& tree, NodeId id) {
 }
 
 World::SourceDriver::SourceDriver(World& world, NodeId id)
-    : SimEnv(world.simulator_, id),
-      world_(world),
-      units_(make_units(world.parts_.grid, world.plan_.delta.unit_words)),
-      base_(world.parts_.device, world.context_.catalog, world.parts_.grid, world.parts_.training),
-      next_(world.parts_.device, world.context_.catalog, world.parts_.grid, world.parts_.training) {
-    base_.load(world.parts_.steps.version(0));
+    : SimEnv(world.simulator_, id), world_(world), bits_(world.parts_.bits.trainer()) {
     durable_.decided_delta = world.anchor_.sealed_id();
-    version_ids_[0] = world.anchor_.seal.next_version;
 }
 
 std::unique_ptr<Node> World::SourceDriver::make() {
@@ -42,17 +33,20 @@ std::unique_ptr<Node> World::SourceDriver::make() {
 }
 
 void World::SourceDriver::on_step_ready(std::uint64_t version) {
-    if (next_loaded_ != version) next_.load(world_.parts_.steps.version(version));
-    next_loaded_ = version;
+    bits_->take(version);
     source().on_step_ready(version);
+}
+
+std::uint32_t World::SourceDriver::units() const {
+    return static_cast<std::uint32_t>(world_.parts_.bits.units().size());
 }
 
 OpenRecord World::SourceDriver::open_record(std::uint64_t version, std::uint64_t attempt) {
     OpenRecord open;
-    open.catalog = world_.context_.catalog.id();
-    open.grid = world_.parts_.grid.id();
+    open.catalog = world_.parts_.bits.catalog();
+    open.grid = world_.parts_.bits.grid();
     open.codec = world_.plan_.delta.codec;
-    open.salt = world_.context_.salt;
+    open.salt = world_.parts_.bits.salt();
     open.number = version;
     open.attempt = attempt;
     open.base_version = next_version(durable_.decided);
@@ -62,48 +56,30 @@ OpenRecord World::SourceDriver::open_record(std::uint64_t version, std::uint64_t
     return open;
 }
 
-/// From the trainer's own words, in full: independent of what the encoder saw.
 Hash256 World::SourceDriver::next_version(std::uint64_t version) {
-    const auto known = version_ids_.find(version);
-    if (known != version_ids_.end()) return known->second;
-    REFIT_ASSERT(version == next_loaded_);
-    std::vector<std::uint64_t> digests(world_.parts_.grid.tiles().size());
-    world_.parts_.device.for_each(digests.size(), [&](std::uint64_t t, unsigned) {
-        const Tile& tile = world_.parts_.grid.tile(t);
-        std::vector<std::uint16_t> words(tile.words);
-        next_.read_tile(tile, words);
-        digests[t] = world_.parts_.device.digest(
-            words, identity_placements(world_.context_.catalog, tile), world_.context_.salt);
-    });
-    return version_ids_[version] =
-               version_id(world_.context_.catalog.id(), world_.context_.salt, digests);
+    return bits_->version_id(version);
 }
 
-void World::SourceDriver::encode(std::uint64_t version, std::uint32_t unit) {
-    REFIT_ASSERT(version == next_loaded_);
+void World::SourceDriver::encode(std::uint64_t, std::uint32_t unit) {
     ++world_.totals_.units_encoded;
     for (const PartRecord& part : durable_.parts)
         if (unit >= part.first_unit && unit < part.first_unit + part.unit_count)
             ++world_.totals_.reencodes;
-    std::uint64_t words = 0;
-    for (std::uint32_t t = 0; t < units_[unit].tile_count; ++t)
-        words += world_.parts_.grid.tile(units_[unit].first_tile + t).words;
-    const Nanoseconds time = world_.work_time(2 * words, world_.plan_.fleet.encode);
+    const Nanoseconds time =
+        world_.work_time(size_of(world_.parts_.bits.units()[unit]), world_.plan_.fleet.encode);
     simulator().after(id(), time, [this, unit] {
-        const auto codec = find_codec(world_.plan_.delta.codec);
-        REFIT_ASSERT(codec.has_value());
-        source().on_encoded(unit, encode_unit(world_.parts_.device, *codec.value(), world_.context_,
-                                              units_[unit], base_, next_));
+        std::visit([&](auto&& encoded) { source().on_encoded(unit, std::move(encoded)); },
+                   bits_->encode(unit));
     });
 }
 
-Nanoseconds World::SourceDriver::store_time(std::uint64_t bytes) const {
+Nanoseconds World::SourceDriver::store_time(Bytes bytes) const {
     const Site& site = world_.plan_.topology.sites[world_.tree_.nodes[id()].site];
-    return site.store_rtt + transmit_time(Bytes{bytes}, site.store_rate);
+    return site.store_rtt + transmit_time(bytes, site.store_rate);
 }
 
 void World::SourceDriver::store_part(const Part& part) {
-    simulator().after(id(), store_time(part.payload.size()), [this, &part] {
+    simulator().after(id(), store_time(part.record.payload_bytes()), [this, &part] {
         world_.parts_.store.put(part_key(part.record.payload), part.payload);
         source().on_part_stored();
     });
@@ -123,16 +99,15 @@ void World::SourceDriver::fetch_part(const PartRecord& part) {
 void World::SourceDriver::store_manifest(const Manifest& manifest) {
     const ByteVector bytes = manifest.serialize();
     const std::string key = manifest_key(manifest.sealed_id());
-    simulator().after(id(), store_time(bytes.size()), [this, bytes, key] {
+    simulator().after(id(), store_time(Bytes{bytes.size()}), [this, bytes, key] {
         world_.parts_.store.put(key, bytes);
         source().on_manifest_stored();
     });
 }
 
-void World::SourceDriver::rebase(std::uint64_t version, const Hash256&) {
-    REFIT_ASSERT(version == next_loaded_);
-    base_.load(next_);
-    world_.totals_.trainer_gather_bytes += 2 * next_.gather_bytes().count;
+void World::SourceDriver::rebase(std::uint64_t, const Hash256&) {
+    bits_->rebase();
+    world_.totals_.trainer_gather_bytes += 2 * bits_->gather_bytes().count;
 }
 
 std::unique_ptr<Node> World::RelayDriver::make() {
@@ -141,11 +116,11 @@ std::unique_ptr<Node> World::RelayDriver::make() {
 
 World::ReplicaDriver::ReplicaDriver(World& world,
                                     NodeId id,
-                                    const ShardMap& map,
+                                    std::unique_ptr<ReplicaBits> bits,
                                     Nanoseconds join_at)
     : SimEnv(world.simulator_, id),
       world_(world),
-      resident_(world.parts_.device, world.context_, map),
+      bits_(std::move(bits)),
       late_(join_at.count > 0) {
     durable_.member = !late_;
 }
@@ -167,56 +142,57 @@ void World::ReplicaDriver::stage_part(const Holding& holding, std::uint32_t part
     auto payload = std::make_shared<ByteVector>();
     payload->reserve(record.payload_bytes().count);
     for (std::uint32_t i = 0; i < record.chunks.size(); ++i) {
-        const ByteSpan chunk = holding.bodies[record.first_chunk + i].span();
+        const Body& body = holding.bodies[record.first_chunk + i];
+        if (body.phantom()) continue;
+        const ByteSpan chunk = body.span();
         payload->insert(payload->end(), chunk.begin(), chunk.end());
     }
-    const std::uint64_t words = words_of(world_.parts_.grid, holding.open, record);
-    const Nanoseconds time = world_.work_time(2 * words, world_.plan_.fleet.decode);
+    const Words words = words_of(world_.parts_.bits.units(), record);
+    const Nanoseconds time = world_.work_time(size_of(words), world_.plan_.fleet.decode);
     simulator().after(id(), time, [this, payload, open = holding.open, record, list = list_] {
         // A list that was dropped meanwhile must not get this part.
-        const bool exact = list != list_ || resident_.stage(open, record, *payload).has_value();
+        const bool exact = list != list_ || bits_->stage(open, record, *payload).has_value();
         replica()->on_part_staged(exact);
     });
 }
 
 void World::ReplicaDriver::drop_staged() {
     ++list_;
-    resident_.drop_staged();
+    bits_->drop_staged();
 }
 
 void World::ReplicaDriver::lose_memory() {
     ++list_;
-    resident_.clear();
+    bits_->clear();
 }
 
 void World::ReplicaDriver::overwrite() {
-    const Nanoseconds time =
-        world_.work_time(resident_.staged_bytes().count, world_.plan_.fleet.overwrite);
+    const Nanoseconds time = world_.work_time(bits_->staged_bytes(), world_.plan_.fleet.overwrite);
     simulator().after(id(), time, [this] {
-        resident_.overwrite();
+        bits_->overwrite();
         replica()->on_overwritten();
     });
 }
 
 void World::ReplicaDriver::check_resident() {
     const Nanoseconds time =
-        world_.work_time(2 * world_.context_.catalog.words().count, world_.plan_.fleet.digest);
+        world_.work_time(size_of(world_.parts_.bits.words()), world_.plan_.fleet.digest);
     simulator().after(id(), time, [this] {
         REFIT_ASSERT(durable_.holding.seal.has_value());
         const bool exact = check(durable_.prepared, durable_.holding.seal->next_version);
-        resident_.drop_staged();
-        world_.totals_.replica_gather_bytes += resident_.weights().gather_bytes().count;
+        bits_->drop_staged();
+        world_.totals_.replica_gather_bytes += bits_->gather_bytes().count;
         replica()->on_checked(exact);
     });
 }
 
 bool World::ReplicaDriver::check(std::uint64_t version, const Hash256& expected) {
-    const std::uint64_t before = resident_.words_checked().count;
-    const Status status = resident_.check(expected);
+    const std::uint64_t before = bits_->words_checked().count;
+    const Status status = bits_->check(expected);
     ++world_.totals_.resident_checks;
-    world_.totals_.words_checked += resident_.words_checked().count - before;
+    world_.totals_.words_checked += bits_->words_checked().count - before;
     if (!status.has_value()) ++world_.totals_.resident_failures;
-    if (status.has_value()) world_.totals_.mismatches += world_.differing_words(id(), version);
+    if (status.has_value()) world_.totals_.mismatches += bits_->differing_words(version);
     return status.has_value();
 }
 
@@ -225,17 +201,17 @@ Status World::ReplicaDriver::fold(const std::vector<Manifest>& chain) {
     for (const Manifest& manifest : chain) {
         for (const PartRecord& part : manifest.parts) {
             REFIT_TRY(payload, world_.parts_.store.get(part_key(part.payload)));
-            REFIT_CHECK(resident_.stage(manifest.open, part, payload));
+            REFIT_CHECK(bits_->stage(manifest.open, part, payload));
         }
-        resident_.overwrite();
-        resident_.drop_staged();
+        bits_->overwrite();
+        bits_->drop_staged();
     }
     return Done{};
 }
 
 void World::ReplicaDriver::load(const Hash256& delta, bool from_resident) {
     const Hash256 target = delta.is_zero() ? world_.register_->read().delta : delta;
-    if (!from_resident) resident_.clear();
+    if (!from_resident) bits_->clear();
     const auto chain =
         find_chain(world_.parts_.store, target, from_resident ? durable_.active_delta : Hash256{});
     if (!chain.has_value()) {
@@ -245,7 +221,7 @@ void World::ReplicaDriver::load(const Hash256& delta, bool from_resident) {
     std::uint64_t bytes = 0;
     for (const Manifest& manifest : chain.value())
         bytes += manifest.seal.payload_bytes + manifest.serialize().size();
-    const std::uint64_t weights = 2 * world_.context_.catalog.words().count;
+    const Bytes weights = size_of(world_.parts_.bits.words());
     const Nanoseconds work =
         Nanoseconds{world_.work_time(weights, world_.plan_.fleet.decode).count *
                     static_cast<std::int64_t>(chain.value().size())} +

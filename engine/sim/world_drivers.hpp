@@ -13,7 +13,7 @@ public:
     std::unique_ptr<Node> make();
     void on_step_ready(std::uint64_t version);
 
-    std::uint32_t units() const override { return static_cast<std::uint32_t>(units_.size()); }
+    std::uint32_t units() const override;
     OpenRecord open_record(std::uint64_t version, std::uint64_t attempt) override;
     Hash256 next_version(std::uint64_t version) override;
     void encode(std::uint64_t version, std::uint32_t unit) override;
@@ -26,15 +26,11 @@ public:
 
 private:
     Source& source() { return static_cast<Source&>(*simulator().node(id())); }
-    Nanoseconds store_time(std::uint64_t bytes) const;
+    Nanoseconds store_time(Bytes bytes) const;
 
     World& world_;
     SourceDurable durable_;
-    std::vector<UnitRange> units_;
-    ShardedWeights base_;  // the trainer's snapshot of the last decided version, on its shards
-    ShardedWeights next_;
-    std::uint64_t next_loaded_ = 0;
-    std::map<std::uint64_t, Hash256> version_ids_;
+    std::unique_ptr<TrainerBits> bits_;
 };
 
 class World::RelayDriver final : public SimEnv<Env> {
@@ -50,7 +46,7 @@ private:
 
 class World::ReplicaDriver final : public SimEnv<ReplicaEnv> {
 public:
-    ReplicaDriver(World& world, NodeId id, const ShardMap& map, Nanoseconds join_at);
+    ReplicaDriver(World& world, NodeId id, std::unique_ptr<ReplicaBits> bits, Nanoseconds join_at);
 
     std::unique_ptr<Node> make();
     void load_anchor(const Manifest& anchor);
@@ -63,7 +59,7 @@ public:
     void load(const Hash256& delta, bool from_resident) override;
 
     const ReplicaDurable& durable() const { return durable_; }
-    const Resident& resident() const { return resident_; }
+    const ReplicaBits& bits() const { return *bits_; }
     Replica* replica() { return static_cast<Replica*>(simulator().node(id())); }
     bool late() const { return late_; }
 
@@ -73,7 +69,7 @@ private:
 
     World& world_;
     ReplicaDurable durable_;
-    Resident resident_;
+    std::unique_ptr<ReplicaBits> bits_;
     std::uint64_t list_ = 0;  // which staging list an answer under way belongs to
     bool late_;
 };

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/rng.hpp"
+#include "engine/sim/resident_bits.hpp"
 #include "engine/sim/world.hpp"
 #include "tests/support/random_catalog.hpp"
 #include "workloads/layouts.hpp"
@@ -103,8 +104,9 @@ public:
                     layout(plan.topology.sites[node.site].replicas[node.replica].layout));
         std::vector<const ShardMap*> serving;
         for (std::size_t i = 1; i < maps_.size(); ++i) serving.push_back(&maps_[i]);
-        const WorldParts parts{*device_, steps_, grid_, maps_.front(), serving, *store_};
-        world_ = std::make_unique<World>(plan, parts, make_memory_register);
+        bits_ = make_resident_bits({*device_, steps_, grid_, maps_.front(), serving}, plan.delta,
+                                   plan.seed);
+        world_ = std::make_unique<World>(plan, WorldParts{*bits_, *store_}, make_memory_register);
     }
 
     World& operator*() { return *world_; }
@@ -123,6 +125,7 @@ private:
     Grid grid_;
     std::unique_ptr<ObjectStore> store_;
     std::vector<ShardMap> maps_;
+    std::unique_ptr<WorldBits> bits_;
     std::unique_ptr<World> world_;
 };
 
