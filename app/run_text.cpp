@@ -46,10 +46,14 @@ std::string changed_line(const RunRecord& record, const RunFigures& f) {
 }
 
 std::string exact_line(const RunRecord& record, const RunFigures& f) {
-    const WorldTotals& totals = record.run.totals;
-    return fmt::format("exact    {}: {} words read back in {} resident checks, {} mismatches",
-                       f.exact ? "yes" : "NO", format_count(totals.words_checked),
-                       totals.resident_checks, format_count(totals.mismatches));
+    const CheckFigures checks = check_figures(record);
+    const std::string where =
+        record.passes ? fmt::format("in a bit pass over {} of the model, {} layouts",
+                                    percent(record.passes->sampled_fraction),
+                                    record.passes->checked_layouts.size())
+                      : fmt::format("in {} resident checks", record.run.totals.resident_checks);
+    return fmt::format("exact    {}: {} words read back {}, {} mismatches", f.exact ? "yes" : "NO",
+                       format_count(checks.words_checked), where, format_count(checks.mismatches));
 }
 
 std::string maps_line(const RunRecord& record) {
@@ -97,12 +101,38 @@ std::string commit_line(const RunRecord& record, const RunFigures& f) {
         }());
 }
 
+/// What a run of a model is sure of.
+std::string passes_line(const ModelPasses& passes, const RunFigures& f) {
+    const auto bytes = [](double value) {
+        return format_bytes(Bytes{static_cast<std::uint64_t>(std::max(0.0, value))});
+    };
+    const std::string drawn =
+        fmt::format("{} tiles of {} strata", passes.sampled_tiles, passes.strata);
+    if (passes.full()) {
+        const bool inside =
+            passes.payload.low <= f.payload_bytes && f.payload_bytes <= passes.payload.high;
+        return fmt::format("sample   {} alone would have said {} .. {}: the payload lies {}", drawn,
+                           bytes(passes.payload.low), bytes(passes.payload.high),
+                           inside ? "inside" : "OUTSIDE");
+    }
+    return fmt::format("sample   {}; 95 %: {} .. {}, refit {:.2f} .. {:.2f} s", drawn,
+                       bytes(passes.payload.low), bytes(passes.payload.high), passes.seconds.low,
+                       passes.seconds.high);
+}
+
+std::string model_line(const RunRecord& record) {
+    return fmt::format("{}: {} words, {} of them through the bit pass", record.model_name,
+                       format_count(record.model_parameters),
+                       percent(record.passes->sampled_fraction));
+}
+
 }  // namespace
 
 std::vector<std::string> run_text(const RunRecord& record) {
     const RunFigures f = figures(record);
     std::vector<std::string> lines;
     lines.push_back(record.title);
+    if (record.passes) lines.push_back(model_line(record));
     lines.push_back("backend " + record.backend_reason);
     lines.push_back(fmt::format("codec {}: {:.4f} bits per parameter, {:.2f} x the entropy bound",
                                 record.codec, f.bits_per_parameter,
@@ -125,6 +155,7 @@ std::vector<std::string> run_text(const RunRecord& record) {
                                     format_seconds(kPublishedFullSeconds)));
     for (const std::string& fault : record.faults) lines.push_back("fault    " + fault);
     lines.push_back("");
+    if (record.passes) lines.push_back(passes_line(*record.passes, f));
     lines.push_back(changed_line(record, f));
     lines.push_back(exact_line(record, f));
     lines.push_back(maps_line(record));

@@ -10,26 +10,59 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json to_json(const Figure& figure) {
-    return {{"value", figure.value},
-            {"unit", figure.unit},
-            {"provenance", provenance_name(figure.provenance)}};
+    Json json = {{"value", figure.value},
+                 {"unit", figure.unit},
+                 {"provenance", provenance_name(figure.provenance)}};
+    if (figure.ci95) json["ci95"] = {figure.ci95->first, figure.ci95->second};
+    return json;
 }
 
-Json measured(double value, std::string unit) {
-    return to_json(Figure{value, std::move(unit), Provenance::measured});
+/// Of bits that were all made: measured. Of a sample: extrapolated, with its interval.
+Json of_bits(const RunRecord& record, double value, std::string unit, const Estimate* interval) {
+    Figure figure{value, std::move(unit), Provenance::measured};
+    if (record.passes && !record.passes->full()) {
+        figure.provenance = Provenance::extrapolated;
+        if (interval != nullptr) figure.ci95 = {interval->low, interval->high};
+    }
+    return to_json(figure);
+}
+
+Estimate scaled(const Estimate& estimate, double factor) {
+    return {estimate.value * factor, estimate.low * factor, estimate.high * factor};
 }
 
 double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
 Json codec_json(const RunRecord& record, const RunFigures& f) {
+    const Estimate payload = record.passes ? record.passes->payload : Estimate{};
+    const Estimate bits = scaled(payload, ratio(8, static_cast<double>(record.model_parameters)));
     return {
         {"name", record.codec},
         {"summary", record.codec_summary},
         {"chunk_bytes", record.chunk_bytes},
-        {"payload_bytes", measured(f.payload_bytes, "B")},
-        {"bits_per_parameter", measured(f.bits_per_parameter, "bit")},
-        {"bound_bits_per_parameter", measured(f.bound_bits_per_parameter, "bit")},
-        {"ratio_to_bound", measured(ratio(f.bits_per_parameter, f.bound_bits_per_parameter), "1")}};
+        {"payload_bytes", of_bits(record, f.payload_bytes, "B", &payload)},
+        {"bits_per_parameter", of_bits(record, f.bits_per_parameter, "bit", &bits)},
+        {"bound_bits_per_parameter", of_bits(record, f.bound_bits_per_parameter, "bit", nullptr)},
+        {"ratio_to_bound",
+         of_bits(record, ratio(f.bits_per_parameter, f.bound_bits_per_parameter), "1", nullptr)}};
+}
+
+/// What a run of a model rests on; a full run tells whether its sample would have been right.
+Json passes_json(const ModelPasses& passes, double payload_bytes) {
+    const auto interval = [](const Estimate& estimate) {
+        return Json{{"value", estimate.value}, {"ci95", {estimate.low, estimate.high}}};
+    };
+    Json json = {{"sampled_tiles", passes.sampled_tiles},
+                 {"strata", passes.strata},
+                 {"payload_bytes_from_sample", interval(passes.payload)},
+                 {"changed_words_from_sample", interval(passes.changed)},
+                 {"checked_layouts", passes.checked_layouts},
+                 {"resumed_words", passes.resumed.count}};
+    if (passes.full()) {
+        json["sample_contains_payload"] =
+            passes.payload.low <= payload_bytes && payload_bytes <= passes.payload.high;
+    }
+    return json;
 }
 
 Json full_json(const RunRecord& record, const RunFigures& f) {
@@ -55,7 +88,10 @@ Json refit_json(const RunRecord& record, const RunFigures& f) {
     const auto seconds = [&record](double value) {
         return to_json(Figure{value, "s", record.time_provenance});
     };
-    return {{"seconds", seconds(f.refit_seconds)},
+    Figure total{f.refit_seconds, "s", record.time_provenance};
+    if (record.passes && !record.passes->full())
+        total.ci95 = {record.passes->seconds.low, record.passes->seconds.high};
+    return {{"seconds", to_json(total)},
             {"encode_seconds", seconds(f.encode_seconds)},
             {"wire_seconds", seconds(f.wire_seconds)},
             {"stage_seconds", seconds(f.stage_seconds)},
@@ -155,9 +191,19 @@ RunFigures figures(const RunRecord& record) {
     if (f.fastest != nullptr) f.speedup = ratio(f.fastest->seconds, f.refit_seconds);
     f.idle_fraction = ratio(static_cast<double>(record.run.idle.idle_total().count),
                             static_cast<double>(record.run.idle.replica_time.count));
-    const WorldTotals& totals = record.run.totals;
-    f.exact = totals.mismatches == 0 && totals.resident_failures == 0 && totals.words_checked > 0;
+    const CheckFigures checks = check_figures(record);
+    f.exact = checks.mismatches == 0 && checks.resident_failures == 0 && checks.words_checked > 0;
     return f;
+}
+
+CheckFigures check_figures(const RunRecord& record) {
+    if (record.passes) {
+        const BitPassTotals& bits = record.passes->bits;
+        return {bits.words_checked.count, bits.mismatches,
+                bits.resident_failures + record.run.totals.resident_failures};
+    }
+    const WorldTotals& totals = record.run.totals;
+    return {totals.words_checked, totals.mismatches, totals.resident_failures};
 }
 
 nlohmann::ordered_json to_json(const RunRecord& record) {
@@ -175,21 +221,27 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
     json["model"] = {{"name", record.model_name},
                      {"parameters", record.model_parameters},
                      {"stands_for_parameters", record.stands_for_parameters}};
-    json["sampled_fraction"] = 1.0;
-    json["changed"] = measured(f.changed, "1");
+    json["sampled_fraction"] = record.passes ? record.passes->sampled_fraction : 1.0;
+    const Estimate changed = record.passes ? record.passes->changed : Estimate{};
+    const Estimate rate = scaled(changed, ratio(1, static_cast<double>(record.model_parameters)));
+    json["changed"] = of_bits(record, f.changed, "1", &rate);
     json["codec"] = codec_json(record, f);
     json["full"] = full_json(record, f);
     json["refit"] = refit_json(record, f);
     json["speedup"] = to_json({f.speedup, "1", record.time_provenance});
     json["gpu_idle"] = idle_json(record, f);
+    const CheckFigures checks = check_figures(record);
     json["verify"] = {{"exact", f.exact},
-                      {"words_checked", totals.words_checked},
-                      {"mismatches", totals.mismatches},
+                      {"words_checked", checks.words_checked},
+                      {"mismatches", checks.mismatches},
                       {"resident_checks", totals.resident_checks},
-                      {"resident_failures", totals.resident_failures}};
+                      {"resident_failures", checks.resident_failures}};
+    const double phantom = record.passes ? record.passes->phantom_fraction : 0;
     json["wire"] = {{"bytes_sent", traffic.sent_bytes},
                     {"bytes_needed", traffic.needed_bytes},
-                    {"phantom_bytes", 0}};
+                    {"phantom_bytes", static_cast<std::uint64_t>(
+                                          phantom * static_cast<double>(traffic.sent_bytes))}};
+    if (record.passes) json["passes"] = passes_json(*record.passes, f.payload_bytes);
     json["store"] = {{"bytes_read", totals.store_bytes_read}};
     json["gather"] = {{"trainer_bytes", totals.trainer_gather_bytes},
                       {"replica_bytes", totals.replica_gather_bytes}};
@@ -206,6 +258,8 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
                     {"device", record.host.device},
                     {"version", record.host.version},
                     {"wall_seconds", record.host.wall_seconds}};
+    if (!record.host.bit_pass_seconds.empty())
+        json["host"]["bit_pass_seconds"] = record.host.bit_pass_seconds;
     return json;
 }
 

@@ -10,10 +10,13 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/codec/change_stats.hpp"
+#include "engine/emulate/bit_pass.hpp"
+#include "engine/emulate/estimate.hpp"
 #include "engine/observe/figure.hpp"
 #include "engine/refit.hpp"
 
@@ -36,11 +39,29 @@ struct MapRecord {
     std::uint64_t copies_max = 0;
 };
 
+/// A run of a model that no memory holds: what its figures rest on.
+struct ModelPasses {
+    double sampled_fraction = 1;  // of the model's words, through the bit pass
+    std::uint64_t sampled_tiles = 0;
+    std::uint64_t strata = 0;
+    Estimate payload;  // of the first delta, from the sample, also in a full run
+    Estimate changed;  // words of it
+    Estimate seconds;  // of the first refit: time passes at the estimate and at both ends
+    double phantom_fraction = 0;  // of the payload: bytes nobody produced
+    BitPassTotals bits;           // of all bit passes
+    Words resumed;                // of a full pass, taken from its journal
+    std::vector<std::string> checked_layouts;
+
+    bool full() const { return sampled_fraction >= 1; }
+};
+
 struct HostFacts {
     std::string cpu;
     std::string device;  // backend and dispatch level
     std::string version;
     double wall_seconds = 0;
+    /// Of the bit pass of a model, by part of it: seconds.
+    std::map<std::string, double> bit_pass_seconds;
 };
 
 struct RunRecord {
@@ -63,6 +84,7 @@ struct RunRecord {
     std::vector<MapRecord> maps;
     RunResult run;
     std::vector<std::string> faults;  // one line each, with the time it hit
+    std::optional<ModelPasses> passes;
 
     HostFacts host;
 };
@@ -85,6 +107,14 @@ struct RunFigures {
     bool exact = false;
 };
 RunFigures figures(const RunRecord& record);
+
+/// Words compared bit for bit: by the resident checks of the run, or by its bit pass.
+struct CheckFigures {
+    std::uint64_t words_checked = 0;
+    std::uint64_t mismatches = 0;
+    std::uint64_t resident_failures = 0;
+};
+CheckFigures check_figures(const RunRecord& record);
 
 nlohmann::ordered_json to_json(const RunRecord& record);
 

@@ -44,13 +44,25 @@ void read_choice(TomlTable& table,
     table.fail(key, "\"" + name + "\" is unknown; write one of " + known);
 }
 
+void read_model(TomlTable table, ModelSpec& model) {
+    table.required("name", model.name);
+    table.optional("profile", model.profile);
+    table.optional("changed", model.changed);
+    table.optional("sample", model.sample);
+    table.optional("full", model.full);
+    table.finish();
+}
+
 void read_source(TomlTable table, const fs::path& folder, SourceSpec& source) {
     std::vector<std::string> versions;
     table.optional("trace", source.trace);
     table.optional("versions", versions);
     table.optional("max_refits", source.max_refits);
     for (const std::string& version : versions) source.versions.push_back(folder / version);
-    if (source.trace.empty() == versions.empty()) table.fail("", "needs either trace or versions");
+    if (table.has("model")) read_model(table.table("model"), source.model);
+    const int sources = (source.trace.empty() ? 0 : 1) + (versions.empty() ? 0 : 1) +
+                        (source.model.name.empty() ? 0 : 1);
+    if (sources != 1) table.fail("", "needs one of trace, versions and model");
     table.finish();
 }
 
@@ -183,6 +195,15 @@ Result<Scenario> load_scenario(const fs::path& file,
         } else {
             root.table("source").fail("trace",
                                       "\"" + trace.error().where + "\": " + trace.error().what);
+        }
+    }
+    if (!scenario.source.model.name.empty()) {
+        auto model = find_architecture(scenario.source.model.name, folder, data_root);
+        if (model.has_value()) {
+            scenario.source.model.file = std::move(model).value();
+        } else {
+            root.table("source").table("model").fail(
+                "name", "\"" + scenario.source.model.name + "\": " + model.error().what);
         }
     }
     REFIT_CHECK(document.status());

@@ -20,11 +20,22 @@
 
 namespace refit {
 
+/// A model whose words nobody has: its tensors, and how a step changes them.
+struct ModelSpec {
+    std::string name;            // a shipped architecture, an architecture file, a config.json
+    std::filesystem::path file;  // what `name` stands for
+    std::string profile = "adam";
+    double changed = 0.03;  // of all words, per refit
+    double sample = 0;      // share of the words that goes through the bit pass; 0: 128 Mi
+    bool full = false;      // all of them do
+};
+
 struct SourceSpec {
     std::string trace;                            // a shipped trace's name, or a trace.toml
     std::filesystem::path trace_file;             // the trace.toml that `trace` stands for
     std::vector<std::filesystem::path> versions;  // or checkpoints: base, next, ...
-    std::uint64_t max_refits = 0;                 // 0: one per version after the first
+    ModelSpec model;                              // or an architecture
+    std::uint64_t max_refits = 0;                 // 0: one per version after the first; model: 1
 };
 
 struct Scenario {

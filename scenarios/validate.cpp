@@ -1,8 +1,11 @@
+#include <fmt/format.h>
+
 #include "engine/codec/delta.hpp"
 #include "engine/net/relay_tree.hpp"
 #include "scenarios/requirement.hpp"
 #include "scenarios/scenario.hpp"
 #include "workloads/layouts.hpp"
+#include "workloads/profile.hpp"
 
 namespace refit {
 namespace {
@@ -17,7 +20,30 @@ Status check_layout(const std::string& key, const std::string& layout) {
     return Done{};
 }
 
+Status check_model(const ModelSpec& model) {
+    const Profile* profile = find_profile(model.profile);
+    if (profile == nullptr) {
+        std::string known;
+        for (const Profile& p : profiles())
+            known += (known.empty() ? "" : ", ") + std::string(p.name);
+        return invalid("source.model.profile",
+                       "\"" + model.profile + "\" is unknown; write one of " + known);
+    }
+    if (!(model.changed >= 0 && model.changed <= 1))
+        return invalid("source.model.changed", "must be 0 to 1");
+    const double most = profile->changed_per_million_max / 1e6;
+    if (model.changed > most) {
+        return invalid("source.model.changed",
+                       fmt::format("the profile {} changes at most {} of all words in a step",
+                                   profile->name, most));
+    }
+    if (!(model.sample >= 0 && model.sample <= 1))
+        return invalid("source.model.sample", "must be 0 to 1");
+    return Done{};
+}
+
 Status check_source(const SourceSpec& source) {
+    if (!source.model.name.empty()) return check_model(source.model);
     if (source.trace.empty() && source.versions.size() < 2)
         return invalid("source.versions", "a refit needs a base and at least one next version");
     return Done{};
@@ -100,6 +126,8 @@ Status check_fault(const Scenario& scenario, const RelayTree& tree, std::size_t 
 
 Status check_all(const Scenario& scenario) {
     REFIT_CHECK(check_source(scenario.source));
+    if (!scenario.source.model.name.empty() && scenario.stands_for_parameters > 0)
+        return invalid("stands_for_parameters", "a model's times stand for the model itself");
     REFIT_CHECK(check_delta(scenario.delta));
     REFIT_CHECK(check_transport(scenario.transport));
     REFIT_CHECK(check_fleet(scenario.fleet));

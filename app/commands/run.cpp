@@ -6,6 +6,7 @@
 
 #include "app/commands/commands.hpp"
 #include "app/compose.hpp"
+#include "app/fraction.hpp"
 #include "app/run_folder.hpp"
 #include "app/run_text.hpp"
 #include "scenarios/requirement.hpp"
@@ -15,7 +16,12 @@ namespace refit {
 namespace {
 
 struct RunFlags {
-    std::string scenario = "first";
+    std::string scenario;  // empty: the shipped one that fits the source
+    std::string model;
+    std::string profile;
+    std::string changed;  // a fraction
+    std::string sample;   // a fraction
+    bool full = false;
     std::string base;
     std::vector<std::string> next;
     std::string topology;
@@ -36,6 +42,21 @@ std::vector<std::pair<std::string, std::string>> overrides_of(const RunFlags& fl
         const std::size_t equals = text.find('=');
         overrides.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
+    const auto quoted = [](const std::string& text) { return "\"" + text + "\""; };
+    if (!flags.model.empty()) {
+        // A path is meant as it was typed; in the scenario it would be relative to the file.
+        std::error_code absent;
+        const bool file = std::filesystem::is_regular_file(flags.model, absent);
+        const std::string name =
+            file ? std::filesystem::absolute(flags.model).string() : flags.model;
+        overrides.emplace_back("source", "{ model = { name = " + quoted(name) + " } }");
+        overrides.emplace_back("stands_for_parameters", "0");
+    }
+    if (!flags.profile.empty())
+        overrides.emplace_back("source.model.profile", quoted(flags.profile));
+    if (!flags.changed.empty()) overrides.emplace_back("source.model.changed", flags.changed);
+    if (!flags.sample.empty()) overrides.emplace_back("source.model.sample", flags.sample);
+    if (flags.full) overrides.emplace_back("source.model.full", "true");
     if (!flags.topology.empty()) overrides.emplace_back("topology", flags.topology);
     if (!flags.codec.empty()) overrides.emplace_back("delta.codec", flags.codec);
     if (flags.steps > 0) overrides.emplace_back("source.max_refits", std::to_string(flags.steps));
@@ -55,8 +76,15 @@ void drop_later_faults(const RunFlags& flags, const Console& console, Scenario& 
                                  dropped, refits));
 }
 
+bool model_flags(const RunFlags& flags) {
+    return !flags.model.empty() || !flags.profile.empty() || !flags.changed.empty() ||
+           !flags.sample.empty() || flags.full;
+}
+
 Result<Scenario> scenario_of(const RunFlags& flags, const Console& console) {
-    REFIT_TRY(file, find_scenario(flags.scenario, console.data_root));
+    const std::string fitting = model_flags(flags) ? "model" : "first";
+    REFIT_TRY(file,
+              find_scenario(flags.scenario.empty() ? fitting : flags.scenario, console.data_root));
     REFIT_TRY(scenario, load_scenario(file, console.data_root, overrides_of(flags)));
     if (!flags.base.empty()) {
         scenario.source.trace.clear();
@@ -115,8 +143,10 @@ Command add_run(CLI::App& program, const Console& console) {
     CLI::App* command = program.add_subcommand(
         "run", "Run refits end to end: a scenario, or your own checkpoints with --base and --new");
     const auto flags = std::make_shared<RunFlags>();
-    command->add_option("SCENARIO", flags->scenario, "A shipped scenario's name or a .toml file")
-        ->capture_default_str()
+    command
+        ->add_option("SCENARIO", flags->scenario,
+                     "A shipped scenario's name or a .toml file; first, or model with the flags of "
+                     "a model")
         ->type_name("");
     CLI::Option* base = command->add_option("--base", flags->base, "Version 0: a checkpoint");
     CLI::Option* next = command->add_option("--new", flags->next, "The next version; repeatable")
@@ -124,6 +154,24 @@ Command add_run(CLI::App& program, const Console& console) {
                             ->take_all();
     base->needs(next);
     next->needs(base);
+    command
+        ->add_option("--model", flags->model,
+                     "An architecture (refit list models), or a config.json: its words are made")
+        ->excludes(base);
+    command->add_option("--changed", flags->changed, "Share of words a refit changes: 3%")
+        ->transform(CLI::Validator(check_fraction, "FRACTION"))
+        ->excludes(base);
+    command->add_option("--profile", flags->profile, "Which words change: refit list profiles")
+        ->excludes(base);
+    CLI::Option* sample =
+        command
+            ->add_option("--sample", flags->sample,
+                         "Share of the model's words to process; default 128 Mi words")
+            ->transform(CLI::Validator(check_fraction, "FRACTION"))
+            ->excludes(base);
+    command->add_flag("--full", flags->full, "Process every word of the model")
+        ->excludes(sample)
+        ->excludes(base);
     command->add_option("--topology", flags->topology, "A shipped topology's name or a file");
     command->add_option("--codec", flags->codec, "See refit list codecs");
     command->add_option("--steps", flags->steps, "At most so many refits")

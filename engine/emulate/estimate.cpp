@@ -24,7 +24,9 @@ double student_t_975(double freedom) {
     constexpr double z = 1.959964;
     constexpr double z3 = z * z * z;
     constexpr double z5 = z3 * z * z;
-    return z + (z3 + z) / (4 * f) + (5 * z5 + 16 * z3 + 3 * z) / (96 * f * f);
+    constexpr double z7 = z5 * z * z;
+    return z + (z3 + z) / (4 * f) + (5 * z5 + 16 * z3 + 3 * z) / (96 * f * f) +
+           (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * f * f * f);
 }
 
 Estimate estimate_total(std::span<const StratumValues> strata) {

@@ -13,6 +13,24 @@ std::uint64_t end_of(const Placement& p) {
            (p.col_count - 1) * p.local_col_stride + 1;
 }
 
+/// Moves runs of rank memory next to each other and returns where they end. Placements whose runs
+/// overlap (strided ones that share rows) keep their distance.
+std::uint64_t close_gaps(std::vector<Placement>& placements) {
+    std::ranges::sort(placements, {}, &Placement::local_first);
+    std::uint64_t begin = placements.front().local_first;  // of the run at hand
+    std::uint64_t end = begin;
+    std::uint64_t used = 0;  // words of the runs before it
+    for (Placement& p : placements) {
+        if (p.local_first > end) {
+            used += end - begin;
+            begin = p.local_first;
+        }
+        end = std::max(end, end_of(p));
+        p.local_first = used + (p.local_first - begin);
+    }
+    return used + (end - begin);
+}
+
 }  // namespace
 
 void ShardWindow::open(const Catalog& catalog, const Tile& tile, const ShardMap& map) {
@@ -27,15 +45,8 @@ void ShardWindow::open(const Catalog& catalog, const Tile& tile, const ShardMap&
         rank.id = id;
         rank.held = 0;
         rank.placements = std::move(placements);
-        std::uint64_t first = ~std::uint64_t{0};
-        std::uint64_t end = 0;
-        for (const Placement& p : rank.placements) {
-            first = std::min(first, p.local_first);
-            end = std::max(end, end_of(p));
-            rank.held += words_of(p);
-        }
-        for (Placement& p : rank.placements) p.local_first -= first;
-        rank.words.resize(end - first);
+        for (const Placement& p : rank.placements) rank.held += words_of(p);
+        rank.words.resize(close_gaps(rank.placements));
     }
 }
 

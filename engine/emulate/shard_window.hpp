@@ -1,8 +1,8 @@
 // One tile as the ranks of a layout hold it: of each rank's memory the part the tile reaches.
 //
-// Model    The window of a rank begins at the lowest local word the tile has there and ends behind
-//          the highest; placements are the layout's own, moved by that start. So a replica whose
-//          memory no machine has is read, stored to and checked tile by tile.
+// Model    The window of a rank holds the runs of its memory that the tile reaches, one behind the
+//          other; placements are the layout's own, moved with their runs. So a replica whose memory
+//          no machine has is read, stored to and checked tile by tile.
 // Memory   the words of the windows, kept from tile to tile.
 #pragma once
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace refit {
 
@@ -31,6 +33,7 @@ struct Figure {
     double value = 0;
     std::string unit;
     Provenance provenance = Provenance::measured;
+    std::optional<std::pair<double, double>> ci95{};
 };
 
 }  // namespace refit

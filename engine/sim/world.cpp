@@ -8,6 +8,8 @@ namespace refit {
 
 namespace {
 
+constexpr Nanoseconds kFirstStep = 1_s;
+
 std::vector<std::string> names_of(const RelayTree& tree) {
     std::vector<std::string> names;
     for (const TreeNode& node : tree.nodes) names.push_back(node.name);
@@ -119,7 +121,7 @@ void World::start() {
         }
     }
     simulator_.node(coordinator_id_)->on_start();
-    plan_step(1, Nanoseconds{0});
+    plan_step(1, kFirstStep);
 }
 
 Status World::run() {

@@ -4,7 +4,8 @@
 //           its work done by the world's bits (world_bits.hpp) and is answered after the time the
 //           declared rates give it. With resident bits the chunks are real, and after each resident
 //           check every rank is compared word for word with the version it should hold.
-// Loop      step 1 is ready at time 0; the next one after the refit is done and the loop's step
+// Loop      step 1 is ready at 1 s, when all are connected; the next one after the refit is done
+// and the loop's step
 //           time has passed. A late replica starts empty at its join time.
 // Faults    fire when the edge into a node has delivered a share of the refit's chunks; they are
 //           found by folding the timeline, so the timeline proves that they hit in between.

@@ -1,0 +1,27 @@
+// A run of a model that no memory holds: a bit pass over its words, then time passes over the
+// sizes the bit pass recorded.
+//
+// Sampled    the source's sample_words go through the bit pass; payload and times are estimates
+//            with 95 % intervals. Three time passes: at the estimate and at both ends.
+// Full       all words do, and the sample says beside it what it would have said. With `journal`
+//            an interrupted pass is taken up again.
+// Baselines  `full` and `full-zstd` from samples, over the same plan without its faults.
+// Memory     one unit of words with its windows, the grid, the shard maps; below 4 GiB at 1T.
+// Errors     as load_architecture(), make_catalog(), layouts, World::run(); Interrupted passes.
+#pragma once
+
+#include <filesystem>
+
+#include "app/console.hpp"
+#include "engine/record.hpp"
+#include "kernels/device.hpp"
+#include "scenarios/scenario.hpp"
+
+namespace refit {
+
+Result<RunRecord> run_model(const Console& console,
+                            const Scenario& scenario,
+                            Device& device,
+                            const std::filesystem::path& journal);
+
+}  // namespace refit

@@ -1,0 +1,134 @@
+#include "app/run_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "app/host.hpp"
+
+namespace refit {
+
+namespace {
+
+DeclaredRate scaled_rate(DeclaredRate rate, double factor) {
+    const double scaled = static_cast<double>(rate.value.count) * factor;
+    rate.value = BytesPerSecond{std::max<std::uint64_t>(1, static_cast<std::uint64_t>(scaled))};
+    return rate;
+}
+
+/// What the user may call measured is simulated; one unmeasured rate makes the times extrapolated.
+Provenance time_provenance(const Fleet& fleet) {
+    const auto measured = [](const std::string& source) { return source.starts_with("measured"); };
+    return measured(fleet.encode.source) && measured(fleet.decode.source) &&
+                   measured(fleet.overwrite.source) && measured(fleet.digest.source) &&
+                   measured(fleet.drain_source)
+               ? Provenance::simulated
+               : Provenance::extrapolated;
+}
+
+std::string declared_rates(const Fleet& fleet) {
+    const auto rate = [](const DeclaredRate& declared) {
+        return fmt::format("{:g} GB/s", static_cast<double>(declared.value.count) / 1e9);
+    };
+    return fmt::format("encode {}, decode {}, overwrite {}, digest {}, drain {:g} s",
+                       rate(fleet.encode), rate(fleet.decode), rate(fleet.overwrite),
+                       rate(fleet.digest), to_seconds(fleet.drain));
+}
+
+/// Chunks a node had received of the refit in flight, and of how many: where a fault struck.
+std::string progress_of(const RunResult& run, NodeId node, Nanoseconds at, std::uint64_t version) {
+    std::uint32_t received = 0;
+    std::uint32_t chunks = 0;
+    for (const Event& event : run.timeline.events()) {
+        if (event.kind != EventKind::chunk_received || event.version != version) continue;
+        chunks = std::max(chunks, event.index + 1);
+        if (event.node == node && event.at <= at) ++received;
+    }
+    return fmt::format(" with {} of {} chunks received", received, chunks);
+}
+
+/// Why GPU figures are not measured. A node without a use is said first.
+std::string backend_reason() {
+    std::error_code absent;
+    if (std::filesystem::exists("/dev/nvidiactl", absent))
+        return "cpu although this machine has a GPU: this version has no other backend";
+    return "cpu; no GPU: modelled";
+}
+
+}  // namespace
+
+WorldPlan make_plan(const Scenario& scenario, std::uint64_t refits, double scale) {
+    WorldPlan plan;
+    plan.topology = scale == 1 ? scenario.topology : scaled(scenario.topology, scale);
+    plan.delta = scenario.delta;
+    plan.transport = scenario.transport;
+    plan.fleet = scenario.fleet;
+    plan.fleet.encode = scaled_rate(plan.fleet.encode, scale);
+    plan.fleet.decode = scaled_rate(plan.fleet.decode, scale);
+    plan.fleet.overwrite = scaled_rate(plan.fleet.overwrite, scale);
+    plan.fleet.digest = scaled_rate(plan.fleet.digest, scale);
+    plan.loop = scenario.loop;
+    plan.faults = scenario.faults;
+    plan.seed = scenario.seed;
+    plan.refits = refits;
+    if (scenario.source.max_refits > 0)
+        plan.refits = std::min(plan.refits, scenario.source.max_refits);
+    return plan;
+}
+
+void describe_run(const Scenario& scenario, const Device& device, double scale, RunRecord& record) {
+    record.title = scenario.title;
+    record.seed = scenario.seed;
+    record.backend = device.name();
+    record.backend_reason = backend_reason();
+    record.link_scale = scale;
+    record.codec = scenario.delta.codec;
+    if (const auto codec = find_codec(record.codec); codec.has_value())
+        record.codec_summary = codec.value()->summary();
+    record.chunk_bytes = scenario.delta.chunk.count;
+    record.time_provenance = time_provenance(scenario.fleet);
+    record.declared_rates = declared_rates(scenario.fleet);
+    record.host.cpu = cpu_name();
+    record.host.device = device.detail();
+    record.host.version = REFIT_VERSION;
+}
+
+BaselineRecord baseline_of(const std::string& codec, const RefitTimes& refit, double scale) {
+    BaselineRecord baseline;
+    baseline.codec = codec;
+    baseline.seconds = to_seconds(refit.seconds());
+    baseline.payload_bytes = refit.payload_bytes;
+    baseline.bits_per_second =
+        static_cast<double>(baseline.payload_bytes) * 8 / baseline.seconds / scale;
+    return baseline;
+}
+
+std::vector<std::string> describe_faults(const RunResult& run, const Topology& topology) {
+    std::vector<std::string> lines;
+    const auto& names = run.timeline.node_names();
+    std::vector<bool> down(names.size());
+    std::uint64_t version = 0;
+    for (const Event& event : run.timeline.events()) {
+        const double at = to_seconds(event.at);
+        const auto link = [&] {
+            return topology.links[event.index].from + " <-> " + topology.links[event.index].to;
+        };
+        if (event.kind == EventKind::encode_begin) version = event.version;
+        if (event.kind == EventKind::link_down)
+            lines.push_back(fmt::format("{:.1f} s: link {} cut", at, link()));
+        if (event.kind == EventKind::link_up)
+            lines.push_back(fmt::format("{:.1f} s: link {} back", at, link()));
+        if (event.kind == EventKind::node_down) {
+            lines.push_back(fmt::format("{:.1f} s: {} down", at, names[event.node]) +
+                            progress_of(run, event.node, event.at, version));
+            down[event.node] = true;
+        }
+        // A late replica that starts for the first time is no fault.
+        if (event.kind == EventKind::node_up && down[event.node])
+            lines.push_back(fmt::format("{:.1f} s: {} up", at, names[event.node]));
+    }
+    return lines;
+}
+
+}  // namespace refit
