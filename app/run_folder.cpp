@@ -73,7 +73,7 @@ RunFolder::~RunFolder() {
     if (!kept_) fs::remove_all(working_, ignored);
 }
 
-Result<RunFolder> RunFolder::create(const fs::path& out) {
+Result<RunFolder> RunFolder::create(const fs::path& out, bool resumable) {
     const fs::path place =
         out.empty() ? state_folder() / run_name() : fs::absolute(out).lexically_normal();
     const fs::path clean = place.has_filename() ? place : place.parent_path();
@@ -81,8 +81,25 @@ Result<RunFolder> RunFolder::create(const fs::path& out) {
     if (fs::exists(clean, error))
         return Error{ErrorCode::invalid_input, "exists already; name a new folder", out.string()};
     RunFolder folder(clean, out.empty());
+    if (resumable) {
+        folder.working_ = clean;
+        folder.kept_ = true;
+    }
     fs::create_directories(folder.working_, error);
     if (error) throw MachineError(clean.parent_path().string() + ": " + error.message());
+    return folder;
+}
+
+Result<RunFolder> RunFolder::reopen(const fs::path& place) {
+    const fs::path clean = fs::absolute(place).lexically_normal();
+    std::error_code absent;
+    if (!fs::is_regular_file(clean / kRequestFile, absent))
+        return Error{ErrorCode::invalid_input, "is no unfinished full run", place.string()};
+    if (fs::exists(clean / kRecordFile, absent))
+        return Error{ErrorCode::invalid_input, "is finished: see refit inspect", place.string()};
+    RunFolder folder(clean.has_filename() ? clean : clean.parent_path(), false);
+    folder.working_ = folder.place_;
+    folder.kept_ = true;
     return folder;
 }
 
@@ -98,7 +115,7 @@ void RunFolder::keep() {
         fs::remove_all(working_ / "store");
         fs::remove(working_ / "register.sqlite");
     }
-    fs::rename(working_, place_);
+    if (working_ != place_) fs::rename(working_, place_);
     kept_ = true;
     if (from_state_) drop_old(place_.parent_path());
 }

@@ -2,7 +2,10 @@
 //
 // Safe      a run is made in a hidden folder beside its place and renamed when it is whole, so a
 //           failed or interrupted run leaves nothing.
-// Errors    invalid_input if --out exists already. MachineError if a folder cannot be made.
+// Resumable a full run is made in its place: what it has done stays, whatever ends it. Without a
+//           record it is unfinished.
+// Errors    invalid_input if --out exists already, or a run to resume is none or finished.
+// MachineError if a folder cannot be made.
 #pragma once
 
 #include <filesystem>
@@ -13,6 +16,7 @@
 namespace refit {
 
 inline constexpr const char* kRecordFile = "record.json";
+inline constexpr const char* kRequestFile = "request.json";  // what was asked of a resumable run
 
 /// The newest kept run of the state folder; not_found when there is none.
 Result<std::filesystem::path> newest_run();
@@ -20,7 +24,9 @@ Result<std::filesystem::path> newest_run();
 class RunFolder {
 public:
     /// `out` empty: a new folder under $XDG_STATE_HOME/refit/runs (~/.local/state by default).
-    static Result<RunFolder> create(const std::filesystem::path& out);
+    static Result<RunFolder> create(const std::filesystem::path& out, bool resumable = false);
+    /// An unfinished run, to go on with.
+    static Result<RunFolder> reopen(const std::filesystem::path& place);
     ~RunFolder();
     RunFolder(RunFolder&& other) noexcept;
     RunFolder& operator=(RunFolder&&) = delete;

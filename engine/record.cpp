@@ -56,8 +56,7 @@ Json passes_json(const ModelPasses& passes, double payload_bytes) {
                  {"strata", passes.strata},
                  {"payload_bytes_from_sample", interval(passes.payload)},
                  {"changed_words_from_sample", interval(passes.changed)},
-                 {"checked_layouts", passes.checked_layouts},
-                 {"resumed_words", passes.resumed.count}};
+                 {"checked_layouts", passes.checked_layouts}};
     if (passes.full()) {
         json["sample_contains_payload"] =
             passes.payload.low <= payload_bytes && payload_bytes <= passes.payload.high;
@@ -260,6 +259,7 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
                     {"wall_seconds", record.host.wall_seconds}};
     if (!record.host.bit_pass_seconds.empty())
         json["host"]["bit_pass_seconds"] = record.host.bit_pass_seconds;
+    if (record.passes) json["host"]["resumed_words"] = record.passes->resumed.count;
     return json;
 }
 

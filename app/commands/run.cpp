@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "app/commands/commands.hpp"
@@ -34,7 +35,47 @@ struct RunFlags {
     std::vector<std::string> set;
     std::vector<std::string> require;
     std::string out;
+    std::string resume;
 };
+
+/// A scenario and what overrides it: what a resumed run must ask for again.
+struct Request {
+    std::filesystem::path file;
+    std::vector<std::pair<std::string, std::string>> overrides;
+    std::vector<std::string> require;
+};
+
+std::string to_text(const Request& request) {
+    return nlohmann::ordered_json{{"schema", "refit.request/1"},
+                                  {"scenario", request.file.string()},
+                                  {"overrides", request.overrides},
+                                  {"require", request.require}}
+               .dump(2) +
+           "\n";
+}
+
+Result<Request> load_request(const std::filesystem::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    const auto json = nlohmann::json::parse(stream, nullptr, false);
+    const auto texts = [](const nlohmann::json& list) {
+        return list.is_array() && std::ranges::all_of(list, [](const nlohmann::json& text) {
+                   return text.is_string();
+               });
+    };
+    const bool good = json.is_object() && json.value("schema", "") == "refit.request/1" &&
+                      json.contains("scenario") && json["scenario"].is_string() &&
+                      json.contains("overrides") && json["overrides"].is_array() &&
+                      std::ranges::all_of(json["overrides"],
+                                          [&](const nlohmann::json& pair) {
+                                              return texts(pair) && pair.size() == 2;
+                                          }) &&
+                      json.contains("require") && texts(json["require"]);
+    if (!good)
+        return Error{ErrorCode::invalid_input, "is not what a full run leaves", file.string()};
+    Request request{json["scenario"].get<std::string>(), {}, json["require"]};
+    for (const nlohmann::json& pair : json["overrides"]) request.overrides.push_back(pair);
+    return request;
+}
 
 std::vector<std::pair<std::string, std::string>> overrides_of(const RunFlags& flags) {
     std::vector<std::pair<std::string, std::string>> overrides;
@@ -81,11 +122,19 @@ bool model_flags(const RunFlags& flags) {
            !flags.sample.empty() || flags.full;
 }
 
-Result<Scenario> scenario_of(const RunFlags& flags, const Console& console) {
+Result<Request> request_of(const RunFlags& flags, const Console& console) {
+    if (!flags.resume.empty())
+        return load_request(std::filesystem::path(flags.resume) / kRequestFile);
     const std::string fitting = model_flags(flags) ? "model" : "first";
     REFIT_TRY(file,
               find_scenario(flags.scenario.empty() ? fitting : flags.scenario, console.data_root));
-    REFIT_TRY(scenario, load_scenario(file, console.data_root, overrides_of(flags)));
+    return Request{std::filesystem::absolute(file), overrides_of(flags), flags.require};
+}
+
+Result<Scenario> scenario_of(const RunFlags& flags,
+                             const Request& request,
+                             const Console& console) {
+    REFIT_TRY(scenario, load_scenario(request.file, console.data_root, request.overrides));
     if (!flags.base.empty()) {
         scenario.source.trace.clear();
         scenario.source.versions = {flags.base};
@@ -94,7 +143,7 @@ Result<Scenario> scenario_of(const RunFlags& flags, const Console& console) {
     }
     drop_later_faults(flags, console, scenario);
     REFIT_CHECK(validate(scenario));
-    scenario.require.insert(scenario.require.end(), flags.require.begin(), flags.require.end());
+    scenario.require.insert(scenario.require.end(), request.require.begin(), request.require.end());
     return scenario;
 }
 
@@ -116,13 +165,21 @@ Result<ExitCode> judge(const Console& console,
 
 Result<ExitCode> run(const Console& console, const RunFlags& flags) {
     const auto start = std::chrono::steady_clock::now();
-    REFIT_TRY(scenario, scenario_of(flags, console));
+    REFIT_TRY(request, request_of(flags, console));
+    REFIT_TRY(scenario, scenario_of(flags, request, console));
     std::vector<Requirement> requirements;
     for (const std::string& text : scenario.require) {
         REFIT_TRY(requirement, parse_requirement(text));
         requirements.push_back(requirement);
     }
-    REFIT_TRY(folder, RunFolder::create(flags.out));
+    const bool resumable = scenario.source.model.full;
+    REFIT_TRY(folder, flags.resume.empty() ? RunFolder::create(flags.out, resumable)
+                                           : RunFolder::reopen(flags.resume));
+    if (resumable && flags.resume.empty()) {
+        folder.write(kRequestFile, to_text(request));
+        console.note("if it is interrupted, go on with: refit run --resume " +
+                     folder.place().string());
+    }
     const auto device = make_cpu_device(flags.threads);
     REFIT_TRY(record, run_scenario(console, scenario, *device, folder.working()));
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
@@ -198,7 +255,18 @@ Command add_run(CLI::App& program, const Console& console) {
     command->add_option("--require", flags->require, "Exit 5 unless it holds: 'speedup>=12'")
         ->expected(1)
         ->take_all();
+    command
+        ->add_option("--resume", flags->resume,
+                     "Go on with an interrupted full run in this folder, to the same record")
+        ->type_name("RUN_DIR");
     command->add_option("--out", flags->out, "Keep the run here instead of the state folder");
+    // What was asked of a run is kept with it; only how it is worked on may change.
+    static constexpr const char* kMayChange[] = {"--help", "--resume", "--backend", "--threads"};
+    for (CLI::Option* option : command->get_options()) {
+        if (std::ranges::none_of(kMayChange,
+                                 [&](const char* name) { return option->check_name(name); }))
+            command->get_option("--resume")->excludes(option);
+    }
     return {command, [&console, flags, seed] {
                 flags->seed_given = seed->count() > 0;
                 return run(console, *flags);

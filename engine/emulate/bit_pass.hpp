@@ -26,7 +26,7 @@ struct BitPassTotals {
     Words words;          // made and encoded
     Words words_checked;  // read back by resident checks, copies counted
     std::uint64_t mismatches = 0;
-    std::uint64_t resident_failures = 0;  // ranks with a wrong digest
+    std::uint64_t resident_failures = 0;  // tiles or ranks with a wrong digest
     std::vector<Words> replica_missing;   // by layout: gathered inside the replica
     std::string first_failure;
 
