@@ -6,6 +6,7 @@
 
 #include "app/model_run.hpp"
 #include "app/progress.hpp"
+#include "app/run_folder.hpp"
 #include "app/run_plan.hpp"
 #include "engine/sim/resident_bits.hpp"
 #include "workloads/layouts.hpp"
@@ -97,7 +98,7 @@ Result<RunRecord> run_scenario(const Console& console,
                                Device& device,
                                const std::filesystem::path& folder) {
     if (!scenario.source.model.name.empty())
-        return run_model(console, scenario, device, folder / "bit-pass.journal");
+        return run_model(console, scenario, device, folder / kJournalFile);
     REFIT_TRY(stage, prepare(scenario, device));
     const Catalog& catalog = stage.steps->catalog();
     const double scale = link_scale(scenario, catalog);

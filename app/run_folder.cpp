@@ -115,7 +115,13 @@ void RunFolder::keep() {
         fs::remove_all(working_ / "store");
         fs::remove(working_ / "register.sqlite");
     }
-    if (working_ != place_) fs::rename(working_, place_);
+    if (working_ != place_) {
+        fs::rename(working_, place_);
+    } else {  // resumable: nothing is left to resume
+        for (const auto& entry : fs::directory_iterator(place_))
+            if (entry.path().filename().string().starts_with(kJournalFile))
+                fs::remove(entry.path());
+    }
     kept_ = true;
     if (from_state_) drop_old(place_.parent_path());
 }

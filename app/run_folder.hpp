@@ -16,6 +16,7 @@
 namespace refit {
 
 inline constexpr const char* kRecordFile = "record.json";
+inline constexpr const char* kJournalFile = "bit-pass.journal";  // of an unfinished full run
 inline constexpr const char* kRequestFile = "request.json";  // what was asked of a resumable run
 
 /// The newest kept run of the state folder; not_found when there is none.

@@ -36,15 +36,20 @@ double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 Json codec_json(const RunRecord& record, const RunFigures& f) {
     const Estimate payload = record.passes ? record.passes->payload : Estimate{};
     const Estimate bits = scaled(payload, ratio(8, static_cast<double>(record.model_parameters)));
+    // That of a model follows from its sample, also in a full run.
+    const auto bound = [&record](double value, std::string unit) {
+        return to_json({value, std::move(unit),
+                        record.passes ? Provenance::extrapolated : Provenance::measured,
+                        std::nullopt});
+    };
     return {
         {"name", record.codec},
         {"summary", record.codec_summary},
         {"chunk_bytes", record.chunk_bytes},
         {"payload_bytes", of_bits(record, f.payload_bytes, "B", &payload)},
         {"bits_per_parameter", of_bits(record, f.bits_per_parameter, "bit", &bits)},
-        {"bound_bits_per_parameter", of_bits(record, f.bound_bits_per_parameter, "bit", nullptr)},
-        {"ratio_to_bound",
-         of_bits(record, ratio(f.bits_per_parameter, f.bound_bits_per_parameter), "1", nullptr)}};
+        {"bound_bits_per_parameter", bound(f.bound_bits_per_parameter, "bit")},
+        {"ratio_to_bound", bound(ratio(f.bits_per_parameter, f.bound_bits_per_parameter), "1")}};
 }
 
 /// What a run of a model rests on; a full run tells whether its sample would have been right.
