@@ -1,5 +1,6 @@
 #include "app/host.hpp"
 
+#include <chrono>
 #include <fstream>
 
 namespace refit {
@@ -12,6 +13,11 @@ std::string cpu_name() {
             return line.substr(colon + 2);
     }
     return "unknown";
+}
+
+Nanoseconds host_now() {
+    const auto time = std::chrono::steady_clock::now().time_since_epoch();
+    return Nanoseconds{std::chrono::duration_cast<std::chrono::nanoseconds>(time).count()};
 }
 
 }  // namespace refit

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "app/checkpoints.hpp"
 #include "app/commands/commands.hpp"
 #include "app/format.hpp"
+#include "app/host.hpp"
 #include "app/opaque_text.hpp"
 #include "app/output_file.hpp"
 #include "app/progress.hpp"
@@ -25,11 +25,6 @@ struct EncodeFlags {
     bool with_files = false;
     bool dry_run = false;
 };
-
-Nanoseconds now() {
-    const auto time = std::chrono::steady_clock::now().time_since_epoch();
-    return Nanoseconds{std::chrono::duration_cast<std::chrono::nanoseconds>(time).count()};
-}
 
 void report(const Console& console,
             const EncodeFlags& flags,
@@ -112,11 +107,11 @@ Result<ExitCode> encode(const Console& console, const EncodeFlags& flags) {
     Bytes total = size_of(match.catalog.words());
     for (const OpaqueSource& source : match.opaque) total += Bytes{source.item.bytes};
     Progress progress(console, "encode", total);
-    const Nanoseconds start = now();
-    CheckpointEncoder encoder(*device, *codec, *base, *next, now);
+    const Nanoseconds start = host_now();
+    CheckpointEncoder encoder(*device, *codec, *base, *next, host_now);
     REFIT_TRY(encoded, encoder.encode(match, sink, report_to(progress)));
     if (output) output->commit();
-    report(console, flags, encoded, to_seconds(now() - start));
+    report(console, flags, encoded, to_seconds(host_now() - start));
     note_others(console, flags, *next);
     return ExitCode::success;
 }
