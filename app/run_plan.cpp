@@ -27,15 +27,6 @@ Provenance time_provenance(const Fleet& fleet) {
                : Provenance::extrapolated;
 }
 
-std::string declared_rates(const Fleet& fleet) {
-    const auto rate = [](const DeclaredRate& declared) {
-        return fmt::format("{:g} GB/s", static_cast<double>(declared.value.count) / 1e9);
-    };
-    return fmt::format("encode {}, decode {}, overwrite {}, digest {}, drain {:g} s",
-                       rate(fleet.encode), rate(fleet.decode), rate(fleet.overwrite),
-                       rate(fleet.digest), to_seconds(fleet.drain));
-}
-
 /// Chunks a node had received of the refit in flight, and of how many: where a fault struck.
 std::string progress_of(const RunResult& run, NodeId node, Nanoseconds at, std::uint64_t version) {
     std::uint32_t received = 0;
@@ -57,6 +48,15 @@ std::string backend_reason() {
 }
 
 }  // namespace
+
+std::string declared_rates(const Fleet& fleet) {
+    const auto rate = [](const DeclaredRate& declared) {
+        return fmt::format("{:g} GB/s", static_cast<double>(declared.value.count) / 1e9);
+    };
+    return fmt::format("encode {}, decode {}, overwrite {}, digest {}, drain {:g} s",
+                       rate(fleet.encode), rate(fleet.decode), rate(fleet.overwrite),
+                       rate(fleet.digest), to_seconds(fleet.drain));
+}
 
 WorldPlan make_plan(const Scenario& scenario, std::uint64_t refits, double scale) {
     WorldPlan plan;

@@ -10,7 +10,9 @@
 #include "scenarios/scenario.hpp"
 #include "scenarios/shipped.hpp"
 #include "scenarios/toml_document.hpp"
+#include "workloads/architecture.hpp"
 #include "workloads/layouts.hpp"
+#include "workloads/published.hpp"
 
 namespace refit {
 namespace {
@@ -21,6 +23,7 @@ using Json = nlohmann::ordered_json;
 struct Entry {
     std::string name;
     std::string summary;
+    Json facts = Json::object();  // the summary's numbers, for --json
 };
 
 using Entries = Result<std::vector<Entry>>;
@@ -50,6 +53,45 @@ Entries list_topologies(const std::filesystem::path& root) {
         entries.push_back(
             {name, fmt::format("{} sites, {} replicas, {} WAN links", topology.sites.size(),
                                replicas, topology.links.size())});
+    }
+    return entries;
+}
+
+Entries list_models(const std::filesystem::path& root) {
+    std::vector<Entry> entries;
+    for (const std::string& name : shipped_architectures(root)) {
+        REFIT_TRY(model,
+                  load_architecture(root / "workloads" / "architectures" / (name + ".toml")));
+        const PartTotals sums = totals(model).all;
+        const std::uint64_t bytes = size_of(Words{sums.parameters}).count;
+        const std::string_view kind = model.experts ? "moe" : "dense";
+        entries.push_back(
+            {name,
+             fmt::format("{:>7.1f} B parameters, {:>5.1f} B active, {:>5} tensors, {:>6.1f} GB in "
+                         "BF16, {}",
+                         static_cast<double>(sums.parameters) / 1e9,
+                         static_cast<double>(sums.active) / 1e9, sums.tensors,
+                         static_cast<double>(bytes) / 1e9, kind),
+             {{"parameters", sums.parameters},
+              {"active", sums.active},
+              {"tensors", sums.tensors},
+              {"bf16_bytes", bytes},
+              {"kind", kind}}});
+    }
+    return entries;
+}
+
+Entries list_published(const std::filesystem::path& root) {
+    std::vector<Entry> entries;
+    REFIT_TRY(rows, load_published(published_file(root)));
+    for (const PublishedRow& row : rows) {
+        entries.push_back(
+            {row.id,
+             fmt::format("{}, {}: {}; {}", row.system, row.model, claims(row), row.source),
+             {{"system", row.system},
+              {"model", row.model},
+              {"claims", claims(row)},
+              {"source", row.source}}});
     }
     return entries;
 }
@@ -88,7 +130,8 @@ struct Topic {
 
 constexpr Topic kTopics[] = {{"codecs", list_codecs},         {"scenarios", list_scenarios},
                              {"topologies", list_topologies}, {"layouts", list_layouts},
-                             {"backends", list_backends},     {"links", list_links}};
+                             {"backends", list_backends},     {"links", list_links},
+                             {"models", list_models},         {"published", list_published}};
 
 Result<ExitCode> list(const Console& console, const std::string& name) {
     const auto* topic =
@@ -100,7 +143,9 @@ Result<ExitCode> list(const Console& console, const std::string& name) {
     Json rows = Json::array();
     for (const Entry& entry : entries) {
         console.say(fmt::format("{:<{}}  {}", entry.name, width, entry.summary));
-        rows.push_back({{"name", entry.name}, {"summary", entry.summary}});
+        Json row{{"name", entry.name}, {"summary", entry.summary}};
+        row.update(entry.facts);
+        rows.push_back(std::move(row));
     }
     console.document({{"schema", "refit.list/1"}, {"topic", name}, {"entries", rows}});
     return ExitCode::success;

@@ -62,16 +62,12 @@ std::uint8_t mantissa_bits_of(std::span<const TileWork> work) {
     return xc_mantissa_bits(2 * halves > words ? WordType::f16 : WordType::bf16);
 }
 
-/// Words by bucket of all tiles.
-XcBucketWords words_of(Device& device, std::span<const TileWork> work, const XcContext& context) {
-    std::vector<XcBucketWords> by_tile(work.size());
-    device.for_each(work.size(), [&](std::uint64_t t, unsigned) {
-        device.xc_count(work[t].diff->base, context, by_tile[t]);
-    });
-    XcBucketWords words{};
-    for (const XcBucketWords& tile : by_tile)
-        for (std::size_t b = 0; b < kXcBuckets; ++b) words[b] += tile[b];
-    return words;
+/// Where the buckets of these tiles lie best.
+XcContext fit_context(Device& device, std::span<const TileWork> work) {
+    const std::uint8_t mantissa_bits = mantissa_bits_of(work);
+    XcExponents sample{};
+    for (const TileWork& tile : work) device.xc_sample(tile.diff->base, mantissa_bits, sample);
+    return fit_xc_context(sample, mantissa_bits);
 }
 
 class Xc final : public Codec {
@@ -152,20 +148,20 @@ public:
 
 private:
     XcTables fit_tables(Device& device, std::vector<TileWork>& work) const {
-        const std::uint8_t mantissa_bits = mantissa_bits_of(work);
+        const XcContext context = fit_context(device, work);
         device.for_each(work.size(), [&](std::uint64_t t, unsigned) {
             TileWork& tile = work[t];
-            device.xc_scan(tile.diff->base, *tile.diff->changes, mantissa_bits, tile.list,
-                           tile.counts);
+            device.xc_scan(tile.diff->base, *tile.diff->changes, context, tile.list, tile.counts);
         });
         XcCounts counts;
-        for (const TileWork& tile : work) counts.add(tile.counts);
-        const XcContext context = fit_xc_context(counts, mantissa_bits);
-        XcTables tables =
-            fit_xc_tables(counts, context, words_of(device, work, context), contextual_);
-        device.for_each(work.size(), [&](std::uint64_t t, unsigned) {
-            device.xc_expect(work[t].diff->base, work[t].list, tables, work[t].segments);
-        });
+        XcBucketWords words{};
+        for (const TileWork& tile : work) {
+            counts.add(tile.counts);
+            for (const XcBucketWords& segment : tile.list.words)
+                for (std::size_t b = 0; b < kXcBuckets; ++b) words[b] += segment[b];
+        }
+        XcTables tables = fit_xc_tables(counts, context, words, contextual_);
+        for (TileWork& tile : work) tile.segments = expect_xc(tile.list, tables);
         // Twice: a level is worth its bits only against what the others turn out to cost.
         const XcLevelCosts costs = xc_level_costs(choose_levels(work, XcLevelCosts{}));
         tables.level_nodes = fit_xc_nodes(choose_levels(work, costs));

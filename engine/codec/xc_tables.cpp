@@ -14,7 +14,7 @@ using BucketSteps = std::array<std::array<std::uint64_t, kXcBuckets>, kXcStages 
 
 BucketSteps by_bucket(const XcCounts& counts, const XcContext& context, bool contextual) {
     BucketSteps folded{};
-    for (std::uint32_t e = 0; e < XcCounts::kExponents; ++e) {
+    for (std::uint32_t e = 0; e < kXcExponents; ++e) {
         const std::size_t b = contextual ? context.bucket_of_exponent(e) : 0;
         for (std::size_t k = 0; k <= kXcStages; ++k) folded[k][b] += counts.steps[k][e];
     }
@@ -22,11 +22,12 @@ BucketSteps by_bucket(const XcCounts& counts, const XcContext& context, bool con
 }
 
 /// The window ends at the highest exponent that leaves at most one word in 32 above.
-std::uint8_t window_of(const XcCounts& counts) {
+std::uint8_t window_of(const XcExponents& sample) {
+    std::uint64_t all = 0;
     std::uint64_t above = 0;
-    std::uint32_t top = XcCounts::kExponents - 1;
-    while (top > kXcBuckets && 32 * (above + counts.words[top]) <= counts.sampled)
-        above += counts.words[top--];
+    for (const std::uint32_t words : sample) all += words;
+    std::uint32_t top = kXcExponents - 1;
+    while (top > kXcBuckets && 32 * (above + sample[top]) <= all) above += sample[top--];
     return static_cast<std::uint8_t>(top - (kXcBuckets - 1));
 }
 
@@ -58,8 +59,8 @@ constexpr std::array<std::int64_t, kXcLevels> kSpent = {
 
 }  // namespace
 
-XcContext fit_xc_context(const XcCounts& counts, std::uint8_t mantissa_bits) {
-    return {mantissa_bits, window_of(counts)};
+XcContext fit_xc_context(const XcExponents& sample, std::uint8_t mantissa_bits) {
+    return {mantissa_bits, window_of(sample)};
 }
 
 XcTables fit_xc_tables(const XcCounts& counts,
@@ -92,6 +93,17 @@ XcTables fit_xc_tables(const XcCounts& counts,
     tables.flags.fill(tables.flags[0]);
     for (auto& stage : tables.stage) stage.fill(stage[0]);
     return tables;
+}
+
+std::vector<XcSegment> expect_xc(const XcTile& tile, const XcTables& tables) {
+    const XcOdds odds = xc_odds(tables.flags);
+    std::vector<XcSegment> segments(tile.changed.size());
+    for (std::size_t s = 0; s < segments.size(); ++s) {
+        segments[s].changed = tile.changed[s];
+        for (std::size_t b = 0; b < kXcBuckets; ++b)
+            segments[s].expected += tile.words[s][b] * odds[b];
+    }
+    return segments;
 }
 
 void choose_xc_levels(std::span<const XcSegment> segments,

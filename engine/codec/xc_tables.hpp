@@ -23,7 +23,7 @@ constexpr std::uint8_t xc_mantissa_bits(WordType type) {
 }
 
 /// Where the sixteen buckets lie best.
-XcContext fit_xc_context(const XcCounts& counts, std::uint8_t mantissa_bits);
+XcContext fit_xc_context(const XcExponents& sample, std::uint8_t mantissa_bits);
 
 /// Everything but the nodes of the levels. `words`: of the tiles counted, by bucket; they need not
 /// be told apart when `contextual` is off, and all buckets get the same odds.
@@ -31,6 +31,10 @@ XcTables fit_xc_tables(const XcCounts& counts,
                        const XcContext& context,
                        const XcBucketWords& words,
                        bool contextual);
+
+/// How often each segment of a tile changes, and how often the tables would expect it to: as often
+/// as the words of its sample say.
+std::vector<XcSegment> expect_xc(const XcTile& tile, const XcTables& tables);
 
 /// How much each level costs a segment, in 2^-16 bits.
 using XcLevelCosts = std::array<std::int64_t, kXcLevels>;

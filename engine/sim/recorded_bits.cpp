@@ -143,6 +143,7 @@ void close_phantom_parts(std::vector<RecordedUnit>& units,
     std::uint64_t pending = 0;
     std::uint64_t number = 0;
     for (std::size_t u = 0; u < units.size(); ++u) {
+        units[u].closes.reset();
         pending += units[u].bytes;
         if (pending < full && u + 1 < units.size()) continue;
         PartRecord& part = units[u].closes.emplace();

@@ -33,8 +33,8 @@ struct RecordedRun {
     std::vector<Bytes> replica_gather;  // in tree order
 };
 
-/// Closes parts over units of which only the sizes are known, by the rule of PartBuilder. `seed`
-/// makes the hashes of the chunks.
+/// Closes parts over units of which only the sizes are known, by the rule of PartBuilder, in place
+/// of those there were. `seed` makes the hashes of the chunks.
 void close_phantom_parts(std::vector<RecordedUnit>& units,
                          const DeltaSpec& delta,
                          std::uint64_t seed);

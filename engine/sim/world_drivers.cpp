@@ -140,11 +140,10 @@ void World::ReplicaDriver::load_anchor(const Manifest& anchor) {
 void World::ReplicaDriver::stage_part(const Holding& holding, std::uint32_t part) {
     const PartRecord& record = holding.parts[part];
     auto payload = std::make_shared<ByteVector>();
-    payload->reserve(record.payload_bytes().count);
-    for (std::uint32_t i = 0; i < record.chunks.size(); ++i) {
-        const Body& body = holding.bodies[record.first_chunk + i];
-        if (body.phantom()) continue;
-        const ByteSpan chunk = body.span();
+    const bool phantom = record.chunks.empty() || holding.bodies[record.first_chunk].phantom();
+    if (!phantom) payload->reserve(record.payload_bytes().count);
+    for (std::uint32_t i = 0; i < record.chunks.size() && !phantom; ++i) {
+        const ByteSpan chunk = holding.bodies[record.first_chunk + i].span();
         payload->insert(payload->end(), chunk.begin(), chunk.end());
     }
     const Words words = words_of(world_.parts_.bits.units(), record);

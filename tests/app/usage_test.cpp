@@ -58,7 +58,7 @@ TEST(Usage, HelpAndVersionAreOnStdout) {
 
 TEST(Usage, EveryListAndDoctorIsOneDocument) {
     for (const char* topic :
-         {"codecs", "scenarios", "topologies", "layouts", "backends", "links"}) {
+         {"codecs", "scenarios", "topologies", "layouts", "backends", "links", "models"}) {
         const Outcome listed = run_refit({"list", topic, "--json"});
         EXPECT_EQ(listed.code, 0) << listed.err;
         const auto document = listed.document();
