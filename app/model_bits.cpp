@@ -43,8 +43,10 @@ void ModelBits::choose(const ChangeSpec& change) {
     const Profile* const profile = find_profile(change.profile);
     REFIT_ASSERT(profile != nullptr);
     change_ = change;
+    still_.clear();
     fields_ = make_field(*catalog_, *profile,
                          static_cast<std::uint32_t>(change.changed * 1e6 + 0.5), change.seed);
+    for (const FieldTensor& field : fields_) still_.push_back(field.law == FieldLaw::still);
 }
 
 DeltaContext ModelBits::context() const { return {*catalog_, *grid_, digest_salt(change_.seed)}; }
@@ -62,7 +64,7 @@ Result<Measured> ModelBits::measure(Device& device,
                                     const Between& between) const {
     REFIT_TRY(codec, find_codec(name));
     TileSample sample = draw_sample(*catalog_, *grid_, delta_.unit_words, budget,
-                                    draw(change_.seed, kSampleStream, refit));
+                                    draw(change_.seed, kSampleStream, refit), still_);
     const DeltaContext own{*catalog_, sample.grid, digest_salt(change_.seed)};
     BitPass pass(device, own, *codec, serving(), host_now);
     REFIT_TRY(measures, measure_sample(sample, *catalog_, pass, pairs(refit), between));

@@ -87,6 +87,7 @@ private:
     std::vector<ShardMap> layouts_;
     ChangeSpec change_;
     std::vector<FieldTensor> fields_;
+    std::vector<bool> still_;  // by tensor
 };
 
 /// The protocol over recorded sizes; store and register in memory.

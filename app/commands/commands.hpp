@@ -9,6 +9,7 @@ Command add_run(CLI::App& program, const Console& console);
 Command add_encode(CLI::App& program, const Console& console);
 Command add_apply(CLI::App& program, const Console& console);
 Command add_reproduce(CLI::App& program, const Console& console);
+Command add_plan(CLI::App& program, const Console& console);
 Command add_profile(CLI::App& program, const Console& console);
 Command add_bench(CLI::App& program, const Console& console);
 Command add_verify(CLI::App& program, const Console& console);

@@ -26,6 +26,7 @@ struct ReproduceFlags {
     bool all = false;
     bool quick = false;
     std::string out;
+    std::string markdown;
     std::uint64_t seed = 1;
     unsigned threads = 0;
 };
@@ -97,12 +98,29 @@ Status write_folder(const std::filesystem::path& folder, const ReproduceResult& 
         if (!file) throw MachineError((folder / name).string() + ": cannot be written");
         return Done{};
     };
-    REFIT_CHECK(write("reproduce.json", reproduce_json(result).dump(2) + "\n"));
+    const nlohmann::ordered_json document = reproduce_json(result);
+    REFIT_CHECK(write("reproduce.json", document.dump(2) + "\n"));
+    REFIT_CHECK(write("reproduce.svg", reproduce_picture(document)));
     for (const NamedText& csv : reproduce_csv(result)) REFIT_CHECK(write(csv.name, csv.text));
     return Done{};
 }
 
+/// The tables of a document that was written before.
+Result<ExitCode> print_markdown(const Console& console, const std::filesystem::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    const auto document = nlohmann::ordered_json::parse(stream, nullptr, false);
+    if (!document.is_object() || document.value("schema", "") != "refit.reproduce/1")
+        return Error{ErrorCode::invalid_input, "is no document of refit reproduce", file.string()};
+    try {
+        console.say(reproduce_markdown(document));
+    } catch (const nlohmann::json::exception&) {
+        return Error{ErrorCode::corrupt, "lacks a key of refit.reproduce/1", file.string()};
+    }
+    return ExitCode::success;
+}
+
 Result<ExitCode> reproduce(const Console& console, const ReproduceFlags& flags) {
+    if (!flags.markdown.empty()) return print_markdown(console, flags.markdown);
     const Nanoseconds start = host_now();
     REFIT_TRY(rows, rows_of(flags, console));
     REFIT_TRY(file, find_scenario("model", console.data_root));
@@ -147,6 +165,8 @@ Command add_reproduce(CLI::App& program, const Console& console) {
     CLI::Option* quick = command->add_flag("--quick", flags->quick, "Small samples: the default");
     command->add_flag("--all", flags->all, "Large samples: narrower intervals")->excludes(quick);
     command->add_option("--out", flags->out, "Write the document and its tables into this folder");
+    command->add_option("--markdown", flags->markdown,
+                        "Print the tables of a document that --out wrote, and measure nothing");
     command->add_option("--seed", flags->seed, "Of made-up words and of the draw")
         ->capture_default_str();
     command->add_option("--threads", flags->threads, "0: one per usable core")

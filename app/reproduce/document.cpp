@@ -102,6 +102,7 @@ nlohmann::ordered_json reproduce_json(const ReproduceResult& result) {
     Json json;
     json["schema"] = "refit.reproduce/1";
     json["seed"] = result.spec.seed;
+    json["asked"] = result.spec.headline_changed;
     json["link"] = {{"bits_per_second", result.link_bits_per_second},
                     {"source", result.link_source}};
     json["declared_rates"] = result.declared_rates;

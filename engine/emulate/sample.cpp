@@ -137,8 +137,9 @@ TileSample draw_sample(const Catalog& catalog,
                        const Grid& grid,
                        std::uint64_t unit_words,
                        Words budget,
-                       std::uint64_t seed) {
-    std::vector<Stratum> strata = stratify(catalog, grid);
+                       std::uint64_t seed,
+                       const std::vector<bool>& still) {
+    std::vector<Stratum> strata = stratify(catalog, grid, still);
     std::vector<std::vector<std::uint32_t>> drawn = draw_tiles(strata, budget, seed);
     Grid own(tiles_of(grid, drawn));
     std::vector<UnitRange> units;

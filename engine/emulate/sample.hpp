@@ -34,7 +34,8 @@ TileSample draw_sample(const Catalog& catalog,
                        const Grid& grid,
                        std::uint64_t unit_words,
                        Words budget,
-                       std::uint64_t seed);
+                       std::uint64_t seed,
+                       const std::vector<bool>& still = {});
 
 struct MeasuredTile {
     double bytes = 0;  // of the delta, without its share of what a unit costs beyond its tiles

@@ -32,7 +32,9 @@ std::string kind_of(const std::string& name) {
 
 }  // namespace
 
-std::vector<Stratum> stratify(const Catalog& catalog, const Grid& grid) {
+std::vector<Stratum> stratify(const Catalog& catalog,
+                              const Grid& grid,
+                              const std::vector<bool>& still) {
     std::uint64_t layers = 0;
     for (const Tensor& tensor : catalog.tensors())
         layers = std::max(layers, layer_of(tensor.name).value_or(0) + 1);
@@ -46,7 +48,8 @@ std::vector<Stratum> stratify(const Catalog& catalog, const Grid& grid) {
         const Tile& tile = grid.tile(t);
         const std::string& name = catalog.tensor(tile.pieces.front().tensor).name;
         const auto layer = layer_of(name);
-        const std::string kind = kind_of(name);
+        const bool idle = !still.empty() && still[tile.pieces.front().tensor];
+        const std::string kind = (idle ? "still " : "") + kind_of(name);
         const std::uint64_t third = layer ? *layer * kThirds / layers : kThirds;
         const auto [at, is_new] = found.try_emplace({kind, third}, strata.size());
         if (is_new) {

@@ -1,7 +1,8 @@
 // Which tiles of a model a sampled run takes: whole tiles, drawn by strata.
 //
 // Strata   tiles of one tensor kind (experts apart) in one third of the layers: what a change
-//          profile and the shape of the weights have in common. In the order of their first tile.
+//          profile and the shape of the weights have in common. Tensors that are known not to
+//          change at all stand apart. In the order of their first tile.
 // Draw     seeded and without replacement; in proportion to words, but two tiles of every stratum
 //          (all, if it has fewer), so that each has a spread to go by.
 #pragma once
@@ -20,7 +21,10 @@ struct Stratum {
     Words words;
 };
 
-std::vector<Stratum> stratify(const Catalog& catalog, const Grid& grid);
+/// `still`: by tensor, whether it never changes; empty: nobody knows.
+std::vector<Stratum> stratify(const Catalog& catalog,
+                              const Grid& grid,
+                              const std::vector<bool>& still = {});
 
 /// Tiles of each stratum, ascending; about `budget` words in all.
 std::vector<std::vector<std::uint32_t>> draw_tiles(const std::vector<Stratum>& strata,
