@@ -7,6 +7,7 @@
 #include "app/format.hpp"
 #include "engine/codec/codec.hpp"
 #include "kernels/device.hpp"
+#include "scenarios/regions.hpp"
 #include "scenarios/scenario.hpp"
 #include "scenarios/shipped.hpp"
 #include "scenarios/toml_document.hpp"
@@ -96,6 +97,17 @@ Entries list_published(const std::filesystem::path& root) {
     return entries;
 }
 
+/// Measured between regions, after those of the shipped topologies.
+void add_region_links(const Regions& regions, std::vector<Entry>& entries) {
+    for (const RegionLink& link : regions.links) {
+        const std::string price =
+            link.usd_per_gb ? fmt::format(", ${:g} a GB", *link.usd_per_gb) : std::string();
+        entries.push_back({fmt::format("{} -> {}", link.from, link.to),
+                           fmt::format("{}, rtt {:.1f} ms{}; {}", format_bit_rate(link.rate),
+                                       to_seconds(link.rtt) * 1e3, price, regions.link_source)});
+    }
+}
+
 Entries list_links(const std::filesystem::path& root) {
     std::vector<Entry> entries;
     for (const std::string& name : shipped_topologies(root)) {
@@ -106,6 +118,57 @@ Entries list_links(const std::filesystem::path& root) {
                                            to_seconds(link.rtt) * 1e3, link.source)});
         }
     }
+    REFIT_TRY(regions, load_regions(regions_file(root)));
+    add_region_links(regions, entries);
+    return entries;
+}
+
+Entries list_regions(const std::filesystem::path& root) {
+    REFIT_TRY(regions, load_regions(regions_file(root)));
+    std::vector<Entry> entries;
+    for (const std::string& name : regions.names) {
+        std::size_t links = 0;
+        std::uint64_t least = 0;
+        std::uint64_t most = 0;
+        for (const RegionLink& link : regions.links) {
+            if (link.from != name) continue;
+            least = links == 0 ? link.rate.count : std::min(least, link.rate.count);
+            most = std::max(most, link.rate.count);
+            ++links;
+        }
+        entries.push_back(
+            {name,
+             fmt::format("{} links out, {} to {} a pair of VMs", links,
+                         format_bit_rate(BitsPerSecond{least}),
+                         format_bit_rate(BitsPerSecond{most})),
+             {{"links", links}, {"least_bits_per_second", least}, {"most_bits_per_second", most}}});
+    }
+    return entries;
+}
+
+Entries list_prices(const std::filesystem::path& root) {
+    REFIT_TRY(regions, load_regions(regions_file(root)));
+    std::vector<Entry> entries;
+    for (const GpuPrice& price : regions.gpu_defaults) {
+        entries.push_back({price.gpu,
+                           fmt::format("${:g} a GPU-hour; {}", price.usd_per_hour, price.source),
+                           {{"usd_per_hour", price.usd_per_hour}, {"source", price.source}}});
+    }
+    const auto quotes = [&entries](const std::vector<PriceQuote>& list, const char* unit) {
+        for (const PriceQuote& quote : list) {
+            std::string usd;
+            for (const double price : quote.usd)
+                usd += fmt::format("{}${:g}", usd.empty() ? "" : ", ", price);
+            entries.push_back({quote.name,
+                               fmt::format("{} {}; {}, {}", usd, unit, quote.source, quote.date),
+                               {{"usd", quote.usd},
+                                {"unit", unit},
+                                {"date", quote.date},
+                                {"source", quote.source}}});
+        }
+    };
+    quotes(regions.gpu_quotes, "a GPU-hour");
+    quotes(regions.egress_quotes, "a GB");
     return entries;
 }
 
@@ -131,7 +194,8 @@ struct Topic {
 constexpr Topic kTopics[] = {{"codecs", list_codecs},         {"scenarios", list_scenarios},
                              {"topologies", list_topologies}, {"layouts", list_layouts},
                              {"backends", list_backends},     {"links", list_links},
-                             {"models", list_models},         {"published", list_published}};
+                             {"models", list_models},         {"published", list_published},
+                             {"regions", list_regions},       {"prices", list_prices}};
 
 Result<ExitCode> list(const Console& console, const std::string& name) {
     const auto* topic =

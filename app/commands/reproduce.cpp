@@ -27,6 +27,7 @@ struct ReproduceFlags {
     bool quick = false;
     std::string out;
     std::string markdown;
+    std::string commit;
     std::uint64_t seed = 1;
     unsigned threads = 0;
 };
@@ -100,6 +101,7 @@ Status write_folder(const std::filesystem::path& folder, const ReproduceResult& 
     };
     const nlohmann::ordered_json document = reproduce_json(result);
     REFIT_CHECK(write("reproduce.json", document.dump(2) + "\n"));
+    REFIT_CHECK(write("README.md", reproduce_page(document)));
     REFIT_CHECK(write("reproduce.svg", reproduce_picture(document)));
     for (const NamedText& csv : reproduce_csv(result)) REFIT_CHECK(write(csv.name, csv.text));
     return Done{};
@@ -112,7 +114,7 @@ Result<ExitCode> print_markdown(const Console& console, const std::filesystem::p
     if (!document.is_object() || document.value("schema", "") != "refit.reproduce/1")
         return Error{ErrorCode::invalid_input, "is no document of refit reproduce", file.string()};
     try {
-        console.say(reproduce_markdown(document));
+        console.say(reproduce_summary(document));
     } catch (const nlohmann::json::exception&) {
         return Error{ErrorCode::corrupt, "lacks a key of refit.reproduce/1", file.string()};
     }
@@ -147,6 +149,7 @@ Result<ExitCode> reproduce(const Console& console, const ReproduceFlags& flags) 
     result.host.cpu = cpu_name();
     result.host.device = device->detail();
     result.host.version = REFIT_VERSION;
+    result.commit = flags.commit;
     result.host.wall_seconds = to_seconds(host_now() - start);
     if (!flags.out.empty()) REFIT_CHECK(write_folder(flags.out, result));
     console.document(reproduce_json(result));
@@ -166,7 +169,8 @@ Command add_reproduce(CLI::App& program, const Console& console) {
     command->add_flag("--all", flags->all, "Large samples: narrower intervals")->excludes(quick);
     command->add_option("--out", flags->out, "Write the document and its tables into this folder");
     command->add_option("--markdown", flags->markdown,
-                        "Print the tables of a document that --out wrote, and measure nothing");
+                        "Print what README.md shows of a document, and measure nothing");
+    command->add_option("--commit", flags->commit, "Of the program: noted in the document");
     command->add_option("--seed", flags->seed, "Of made-up words and of the draw")
         ->capture_default_str();
     command->add_option("--threads", flags->threads, "0: one per usable core")

@@ -39,7 +39,8 @@ std::vector<NamedText> reproduce_csv(const ReproduceResult& result);
 /// Table A as a picture: seconds by codec and profile, published marks hollow. One SVG file.
 std::string reproduce_picture(const nlohmann::ordered_json& document);
 
-/// The tables as README.md shows them, from the JSON document.
-std::string reproduce_markdown(const nlohmann::ordered_json& document);
+/// All tables as a page, and the few lines README.md shows, from the JSON document.
+std::string reproduce_page(const nlohmann::ordered_json& document);
+std::string reproduce_summary(const nlohmann::ordered_json& document);
 
 }  // namespace refit
