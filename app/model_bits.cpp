@@ -39,14 +39,22 @@ Result<std::size_t> ModelBits::add_layout(const std::string& layout) {
     return index;
 }
 
-void ModelBits::choose(const ChangeSpec& change) {
+Status ModelBits::choose(const ChangeSpec& change) {
     const Profile* const profile = find_profile(change.profile);
-    REFIT_ASSERT(profile != nullptr);
+    if (profile == nullptr)
+        return Error{ErrorCode::invalid_input, "is no change profile", change.profile};
+    FieldSpec spec;
+    spec.profile = *profile;
+    spec.changed_per_million = static_cast<std::uint32_t>(change.changed * 1e6 + 0.5);
+    spec.seed = change.seed;
+    spec.steps = change.steps;
+    spec.by_depth = true;
+    REFIT_TRY(fields, solve_field(*catalog_, spec));
+    fields_ = std::move(fields);
     change_ = change;
     still_.clear();
-    fields_ = make_field(*catalog_, *profile,
-                         static_cast<std::uint32_t>(change.changed * 1e6 + 0.5), change.seed);
     for (const FieldTensor& field : fields_) still_.push_back(field.law == FieldLaw::still);
+    return Done{};
 }
 
 DeltaContext ModelBits::context() const { return {*catalog_, *grid_, digest_salt(change_.seed)}; }

@@ -24,8 +24,11 @@ namespace refit {
 /// Which words change.
 struct ChangeSpec {
     std::string profile = "adam";
-    double changed = 0.03;  // per refit
+    double changed = 0.03;    // per refit
     std::uint64_t seed = 1;
+    std::uint32_t steps = 0;  // optimizer steps per refit; 0: the profile's own
+
+    friend bool operator==(const ChangeSpec&, const ChangeSpec&) = default;
 };
 
 /// One codec on a sample of one refit.
@@ -46,8 +49,8 @@ public:
 
     /// A layout of the fleet, each only once; its index among layouts().
     Result<std::size_t> add_layout(const std::string& layout);
-    /// The profile must be known and reach the rate.
-    void choose(const ChangeSpec& change);
+    /// Errors: an unknown profile, a rate that it does not reach on this model.
+    Status choose(const ChangeSpec& change);
 
     const Architecture& architecture() const { return architecture_; }
     const Catalog& catalog() const { return *catalog_; }

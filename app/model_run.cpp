@@ -78,7 +78,8 @@ Status ModelRun::add_replica(const std::string& name, const std::string& layout)
 
 Status ModelRun::prepare() {
     const ModelSpec& model = scenario_.source.model;
-    bits_.choose({model.profile, model.changed, scenario_.seed});
+    const Status chosen = bits_.choose({model.profile, model.changed, scenario_.seed, model.steps});
+    if (!chosen.has_value()) return in_file(chosen.error(), scenario_.file.string());
     describe_run(scenario_, device_, 1, record_);
     record_.model_name = bits_.architecture().name;
     record_.model_parameters = record_.stands_for_parameters = words();
@@ -104,7 +105,7 @@ Hash256 ModelRun::pass_identity(std::uint64_t refit) const {
     writer.write_text(bits_.change().profile);
     for (const std::uint64_t n :
          {scenario_.seed, refit, scenario_.delta.unit_words, scenario_.delta.chunk.count,
-          std::uint64_t{scenario_.delta.chunks_per_part},
+          std::uint64_t{scenario_.delta.chunks_per_part}, std::uint64_t{bits_.change().steps},
           static_cast<std::uint64_t>(bits_.change().changed * 1e6 + 0.5)})
         writer.write(n);
     for (const ShardMap& map : bits_.layouts()) writer.write_text(map.layout());

@@ -96,24 +96,18 @@ public:
                                         std::span<const Placement> placements,
                                         std::uint64_t salt) = 0;
 
+    /// Adds the exponents of the sample of a tile that places the window.
+    virtual void xc_sample(std::span<const std::uint16_t> base,
+                           std::uint8_t mantissa_bits,
+                           XcExponents& words) = 0;
+
     /// Lists a tile for xc_encode() and counts what its tables are made from. `changes` is
     /// diff(base, next). Replaces `tile` and `counts`.
     virtual void xc_scan(std::span<const std::uint16_t> base,
                          const Changes& changes,
-                         std::uint8_t mantissa_bits,
+                         const XcContext& context,
                          XcTile& tile,
                          XcCounts& counts) = 0;
-
-    /// Adds the words of the tile in each bucket, from the first quarter of each segment.
-    virtual void xc_count(std::span<const std::uint16_t> base,
-                          const XcContext& context,
-                          XcBucketWords& words) = 0;
-
-    /// How often each segment of the tile changes, and how often `tables` would expect it to.
-    virtual void xc_expect(std::span<const std::uint16_t> base,
-                           const XcTile& tile,
-                           const XcTables& tables,
-                           std::vector<XcSegment>& segments) = 0;
 
     /// Appends the payload of a tile (FORMAT.md 3.1). False, and nothing, when it would have as
     /// many bytes as the plain words. `levels`: one per segment, 0 exactly where nothing changes.

@@ -47,8 +47,10 @@ void time_field(benchmark::State& state, FieldLaw law, FillField fill) {
 }
 
 void add_level(const FieldLevel& level) {
-    const std::pair<const char*, FieldLaw> laws[] = {
-        {"drift", FieldLaw::drift}, {"spread", FieldLaw::spread}, {"even", FieldLaw::even}};
+    const std::pair<const char*, FieldLaw> laws[] = {{"drift", FieldLaw::drift},
+                                                     {"spread", FieldLaw::spread},
+                                                     {"even", FieldLaw::even},
+                                                     {"fresh", FieldLaw::fresh}};
     for (const auto& [name, law] : laws) {
         const auto run = [law = law, fill = level.fill](benchmark::State& state) {
             time_field(state, law, fill);

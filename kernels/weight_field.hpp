@@ -9,10 +9,15 @@
 //             uniform, so p(change | exponent e) = E min(1, |u| / 2^(e-7)); the direction is a
 //             fair coin that turns slowly. Rows and columns scale u by an activity of their own,
 //             and rows start anywhere on the orbit.
+//   fresh     w is a BF16 word, as masters are when training starts from a published model; d is
+//             the place on the orbit itself, which no epoch changes, and an offset of the word that
+//             stays: together 33 times the mean |u|. Words whose d never reaches half a cell do
+//             not change.
 //   draw      the other law: no d; a word changes with a given chance, whatever its exponent, and
 //             moves by one step of its own in monotone order: +-1, or to any other word.
 // Versions  epochs of 64. d is 0 at every 64th version, where new draws of a, b take over, so
-//           versions go on for ever and none needs an earlier one. O(1) per word.
+//           versions go on for ever and none needs an earlier one; of fresh, version 64 is 0 again.
+//           O(1) per word.
 // Exact     integers, and single IEEE + and * of which no product is ever rounded (each is an
 //           integer below 2^24 times a power of two), so fused or not gives the same bits; no
 //           order, no lane and no compiler can matter.
@@ -36,6 +41,7 @@ enum class FieldLaw : std::uint8_t {
     drift,   // the law of a trainer with finer masters
     spread,  // each word on its own with one chance
     even,    // the same number of words, give or take two, in each aligned segment of 4096
+    fresh,   // drift of masters that began as BF16 words
 };
 
 /// What the words of one tensor have in common.
@@ -46,10 +52,11 @@ struct FieldTensor {
     std::int32_t sigma_exponent = 0;  // -60..60
     bool around_one = false;          // norms: the mean is 1
     FieldLaw law = FieldLaw::still;
-    // drift
+    // drift and fresh
     std::int32_t activity = 0;        // log2 of the mean of |u|, in 1/64, up to a constant
     std::uint32_t row_spread = 0;     // standard deviation of ln(activity of a row), in 1/64
     std::uint32_t column_levels = 1;  // 1, 2, 4 or 8: columns have activity 16, 15, .. of 16
+    std::uint32_t steps = 1;          // of the orbit, from one version to the next; below 64
     // spread and even, in units of 2^-32, up to 2^32
     std::uint64_t chance = 0;
     std::uint64_t hot_chance = 0;  // of one row in each ten
@@ -89,6 +96,7 @@ struct FieldRow {
     float fine_scale;
     float coarse_scale;
     float centre;
+    float offset_scale;
     std::uint32_t column_key;
     std::uint32_t column_mask;
     FieldOrbit from;
@@ -116,6 +124,9 @@ inline constexpr std::int32_t kFieldCosine[] = {16384, 16305, 16069, 15679, 1513
                                                 13623, 12665, 11585, 10394, 9102,  7723,
                                                 6270,  4756,  3196,  1606,  0};
 
+/// In radii of the orbit: the deviation of what a fresh word has moved for good.
+inline constexpr std::int32_t kFieldOffset = 23;
+
 namespace field {
 
 constexpr std::uint64_t mix(std::uint64_t z) {
@@ -141,19 +152,32 @@ constexpr std::int32_t chord(std::int32_t radius, std::int32_t difference) {
     return (radius * (difference / 2) + (1 << 12)) >> 13;
 }
 
-/// The orbit at `time` as seen from its start. `phase` is where on the orbit the row starts.
-constexpr FieldOrbit orbit(std::int32_t level, std::uint32_t phase, std::uint32_t time) {
-    const std::int32_t radius = kFieldRadius[static_cast<std::uint32_t>(level) % 64];
+constexpr std::int32_t orbit_radius(std::int32_t level) {
+    return kFieldRadius[static_cast<std::uint32_t>(level) % 64];
+}
+
+constexpr float orbit_scale(std::int32_t level) {
+    return power_of_two((level >> 6) - 15);  // 4 bits are the column's
+}
+
+/// The orbit at `time` as seen from its start, or from its centre. `phase` is where on the orbit
+/// the row starts.
+constexpr FieldOrbit orbit(std::int32_t level,
+                           std::uint32_t phase,
+                           std::uint32_t time,
+                           bool from_centre = false) {
+    const std::int32_t radius = orbit_radius(level);
     // Twice 1/35 of the radius: a tenth of the variance of u is the fast orbit's, and the centre of
     // the word's number, 63/2, gives an integer.
     const auto along = [&](std::uint32_t turns, std::uint32_t quarter) {
-        return cosine(turns * (phase + time) + quarter) - cosine(turns * phase + quarter);
+        const std::int32_t start = from_centre ? 0 : cosine(turns * phase + quarter);
+        return cosine(turns * (phase + time) + quarter) - start;
     };
     const std::int32_t slow_cos = chord(radius, along(1, 0));
     const std::int32_t slow_sin = chord(radius, along(1, 48));
     const std::int32_t half_fast = chord(radius / 35, along(5, 0));
     const std::int32_t bias = 30 * (slow_cos + slow_sin) + 63 * half_fast;
-    const float scale = power_of_two((level >> 6) - 15);  // 4 bits are the column's
+    const float scale = orbit_scale(level);
     return {exact(slow_cos) * scale, exact(slow_sin) * scale, exact(2 * half_fast) * scale,
             exact(-bias) * scale};
 }
@@ -202,8 +226,17 @@ constexpr FieldRow field_row(const FieldTensor& tensor, std::uint64_t row, Field
     if (tensor.law == FieldLaw::drift) {
         const std::int32_t level = field::row_level(tensor, row);
         const auto phase = static_cast<std::uint32_t>(drawn % 64);
-        r.from = field::orbit(level, phase, time);
-        r.to = field::orbit(level, phase, time + span.steps);
+        r.from = field::orbit(level, phase, time * tensor.steps);
+        r.to = field::orbit(level, phase, (time + span.steps) * tensor.steps);
+    } else if (tensor.law == FieldLaw::fresh) {
+        const std::int32_t level = field::row_level(tensor, row);
+        const auto phase = static_cast<std::uint32_t>(key >> 58);
+        r.epoch = static_cast<std::uint32_t>(field::mix(key) >> 32);
+        r.from = field::orbit(level, phase, time * tensor.steps, true);
+        r.to = field::orbit(level, phase, (time + span.steps) * tensor.steps, true);
+        // The sum of three bytes has a deviation of 128.
+        const std::int32_t offset = field::orbit_radius(level) * kFieldOffset >> 7;
+        r.offset_scale = field::exact(offset) * field::orbit_scale(level);
     } else if (tensor.law != FieldLaw::still) {
         const bool hot = tensor.hot_chance != tensor.chance && field::is_hot(tensor, row);
         const std::uint64_t chance = hot ? tensor.hot_chance : tensor.chance;
@@ -262,6 +295,12 @@ constexpr float weight(const FieldRow& row, const Random& random) {
     return exact(coarse) * row.coarse_scale + exact(fine) * row.fine_scale + row.centre;
 }
 
+/// How far a fresh word has moved for good: the sum of three bytes about its centre.
+constexpr std::int32_t offset(const Random& random) {
+    const std::uint32_t x = mix_half(random.weight + random.more, 0x9E3779B1u);
+    return bits(x, 8, 8) + bits(x, 16, 8) + bits(x, 24, 8) - 383;
+}
+
 /// To the nearest BF16, ties away from zero.
 constexpr std::uint32_t rounded(float value) {
     return (std::bit_cast<std::uint32_t>(value) + 0x8000u) >> 16;
@@ -287,11 +326,17 @@ constexpr std::uint32_t monotone(std::uint32_t word) {
 
 }  // namespace field
 
-/// One word of a row whose law is drift.
+/// One word of a row whose law is drift, or fresh.
+template <bool kFresh>
 [[gnu::always_inline]] constexpr FieldWords drift_words(const FieldRow& row,
                                                         const FieldColumn& column) {
     const field::Random random = field::random_of(row, column);
-    const float weight = field::weight(row, random);
+    float weight = field::weight(row, random);
+    float offset = 0;
+    if constexpr (kFresh) {
+        weight = std::bit_cast<float>(field::rounded(weight) << 16);
+        offset = field::exact(field::offset(random)) * row.offset_scale;
+    }
     // Eight digits of 4 bits: four summed in the low byte, four in the third.
     const std::uint32_t pairs = (random.epoch & 0x0F0F0F0Fu) + (random.epoch >> 4 & 0x0F0F0F0Fu);
     const std::uint32_t fours = pairs + (pairs >> 8);
@@ -301,7 +346,8 @@ constexpr std::uint32_t monotone(std::uint32_t word) {
     const std::uint32_t less = (row.column_key + column.counter) >> 29 & row.column_mask;
     const float activity = field::exact(16 - static_cast<std::int32_t>(less));
     const auto at = [&](const FieldOrbit& orbit) {
-        const float drift = a * orbit.slow_cos + b * orbit.slow_sin + c * orbit.fast + orbit.bias;
+        float drift = a * orbit.slow_cos + b * orbit.slow_sin + c * orbit.fast + orbit.bias;
+        if constexpr (kFresh) drift += offset;
         return static_cast<std::uint16_t>(field::rounded(weight + drift * activity));
     };
     return {at(row.from), at(row.to)};

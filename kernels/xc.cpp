@@ -55,10 +55,8 @@ constexpr Hazards kHazards = make_hazards();
 }  // namespace
 
 void XcCounts::add(const XcCounts& other) {
-    for (std::size_t e = 0; e < kExponents; ++e) words[e] += other.words[e];
-    sampled += other.sampled;
     for (std::size_t k = 0; k <= kXcStages; ++k)
-        for (std::size_t e = 0; e < kExponents; ++e) steps[k][e] += other.steps[k][e];
+        for (std::size_t e = 0; e < kXcExponents; ++e) steps[k][e] += other.steps[k][e];
 }
 
 std::uint16_t xc_hazard(std::uint8_t q) { return kHazards.odds[q]; }

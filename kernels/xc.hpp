@@ -101,19 +101,29 @@ std::uint8_t xc_nearest_hazard(std::uint64_t ones, std::uint64_t all);
 using XcOdds = std::array<std::uint16_t, kXcBuckets>;
 XcOdds xc_odds(const std::array<std::uint8_t, kXcBuckets>& table, unsigned level = kXcMiddleLevel);
 
-/// How often what happens in a tile, by exponent: what tables are made from.
-struct XcCounts {
-    static constexpr std::size_t kExponents = 256;
-    std::array<std::uint32_t, kExponents> words{};  // of 256 in every segment: enough for a window
-    std::uint64_t sampled = 0;                      // sum of words
-    /// [0]: changed words; [k]: those with |step| >= 2^k. All segments.
-    std::array<std::array<std::uint32_t, kExponents>, kXcStages + 1> steps{};
-
-    void add(const XcCounts& other);
-};
+/// Words by exponent.
+inline constexpr std::size_t kXcExponents = 256;
+using XcExponents = std::array<std::uint32_t, kXcExponents>;
 
 /// Words by bucket.
 using XcBucketWords = std::array<std::uint64_t, kXcBuckets>;
+
+// The encoder looks at samples where it only wants to know how many words are like what. A payload
+// is the same whoever made it, so what is sampled is part of the encoder on every device.
+/// For the window of exponents: the first 256 words of every fourth segment, from segment 0 on.
+inline constexpr std::size_t kXcWindowSample = 256;
+inline constexpr std::size_t kXcWindowSegments = 4;
+/// For the words of a segment in each bucket: the first 512 of every 1024 words.
+inline constexpr std::size_t kXcBucketSample = 512;
+inline constexpr std::size_t kXcBucketSampleEvery = 1024;
+
+/// How often words of a tile change, by exponent and size of the step.
+struct XcCounts {
+    /// [0]: changed words; [k]: those with |step| >= 2^k. All segments.
+    std::array<XcExponents, kXcStages + 1> steps{};
+
+    void add(const XcCounts& other);
+};
 
 /// Expected changes of one segment at the middle level in 2^-14, and changes.
 struct XcSegment {
@@ -125,6 +135,7 @@ struct XcSegment {
 struct XcTile {
     std::vector<std::uint8_t> bits;      // bit i % 8 of byte i / 8: word i changed; whole groups
     std::vector<std::uint32_t> changed;  // words per segment
+    std::vector<XcBucketWords> words;    // of every segment, as its sample says
     std::vector<std::uint16_t> base;     // of the changed words, ascending
     std::vector<std::uint16_t> step;     // next - base in monotone order, never 0
 };

@@ -1,10 +1,13 @@
 #include "scenarios/scenario.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "scenarios/shipped.hpp"
 #include "scenarios/toml_document.hpp"
 #include "scenarios/topology_file.hpp"
+#include "workloads/profile.hpp"
 
 namespace refit {
 namespace {
@@ -44,10 +47,30 @@ void read_choice(TomlTable& table,
     table.fail(key, "\"" + name + "\" is unknown; write one of " + known);
 }
 
+/// What a preset says holds unless another key says otherwise.
+void read_preset(TomlTable& table, ModelSpec& model) {
+    std::string name;
+    table.required("preset", name);
+    if (name.empty()) return;
+    const Preset* const preset = find_preset(name);
+    if (preset == nullptr) {
+        std::string known;
+        for (const Preset& each : presets())
+            known += fmt::format("{}{}", known.empty() ? "" : ", ", each.name);
+        table.fail("preset", fmt::format("\"{}\" is unknown; write one of {}", name, known));
+        return;
+    }
+    model.profile = preset->profile;
+    model.changed = preset->changed_per_million / 1e6;
+    model.steps = preset->steps;
+}
+
 void read_model(TomlTable table, ModelSpec& model) {
     table.required("name", model.name);
+    if (table.has("preset")) read_preset(table, model);
     table.optional("profile", model.profile);
     table.optional("changed", model.changed);
+    table.optional("steps", model.steps);
     table.optional("sample", model.sample);
     table.optional("full", model.full);
     table.finish();

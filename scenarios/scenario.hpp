@@ -26,6 +26,7 @@ struct ModelSpec {
     std::filesystem::path file;  // what `name` stands for
     std::string profile = "adam";
     double changed = 0.03;  // of all words, per refit
+    std::uint32_t steps = 0;  // optimizer steps per refit; 0: the profile\'s own
     double sample = 0;      // share of the words that goes through the bit pass; 0: 128 Mi
     bool full = false;      // all of them do
 };

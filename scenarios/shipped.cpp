@@ -62,6 +62,10 @@ std::vector<std::string> shipped_traces(const fs::path& data_root) {
     return names;
 }
 
+std::vector<std::string> shipped_architectures(const fs::path& data_root) {
+    return toml_names(data_root / "workloads" / "architectures");
+}
+
 Result<fs::path> find_scenario(const std::string& name, const fs::path& data_root) {
     const fs::path path(name);
     if (fs::exists(path)) return path;
@@ -91,6 +95,19 @@ Result<fs::path> find_trace(const std::string& name,
     if (is_plain_name(name) && is_file(shipped)) return shipped;
     if (is_file(folder / name)) return folder / name;
     return unknown(name, "trace", shipped_traces(data_root));
+}
+
+Result<fs::path> find_architecture(const std::string& name,
+                                   const fs::path& folder,
+                                   const fs::path& data_root) {
+    const fs::path shipped = data_root / "workloads" / "architectures" / (name + ".toml");
+    if (is_plain_name(name) && is_file(shipped)) return shipped;
+    if (is_file(folder / name)) return folder / name;
+    return unknown(name, "architecture", shipped_architectures(data_root));
+}
+
+fs::path published_file(const fs::path& data_root) {
+    return data_root / "workloads" / "published.csv";
 }
 
 }  // namespace refit

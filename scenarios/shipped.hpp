@@ -1,7 +1,8 @@
-// What the program ships as data: scenarios, topologies and traces under one root folder.
+// What the program ships as data: scenarios, topologies, traces and architectures under one root.
 //
 // Layout   scenarios/<name>.toml, scenarios/topologies/<name>.toml,
-//          workloads/traces/<name>/trace.toml, as in the source tree.
+//          workloads/traces/<name>/trace.toml, workloads/architectures/<name>.toml, as in the
+//          source tree.
 #pragma once
 
 #include <filesystem>
@@ -18,6 +19,7 @@ namespace refit {
 std::vector<std::string> shipped_scenarios(const std::filesystem::path& data_root);
 std::vector<std::string> shipped_topologies(const std::filesystem::path& data_root);
 std::vector<std::string> shipped_traces(const std::filesystem::path& data_root);
+std::vector<std::string> shipped_architectures(const std::filesystem::path& data_root);
 
 /// What a user means by `name`: a file that exists; else a shipped scenario, written as "smoke",
 /// "smoke.toml" or "scenarios/smoke.toml". The error lists the shipped names.
@@ -33,6 +35,14 @@ Result<std::filesystem::path> find_topology(const std::string& name,
 Result<std::filesystem::path> find_trace(const std::string& name,
                                          const std::filesystem::path& folder,
                                          const std::filesystem::path& data_root);
+
+/// The file of a shipped architecture, or a path (relative to `folder`).
+Result<std::filesystem::path> find_architecture(const std::string& name,
+                                                const std::filesystem::path& folder,
+                                                const std::filesystem::path& data_root);
+
+/// The file of published figures, workloads/published.hpp.
+std::filesystem::path published_file(const std::filesystem::path& data_root);
 
 /// Reads and validates a topology file, schema "refit.topology/1".
 Result<Topology> load_topology(const std::filesystem::path& file);

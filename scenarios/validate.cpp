@@ -1,9 +1,8 @@
-#include <fmt/format.h>
-
 #include "engine/codec/delta.hpp"
 #include "engine/net/relay_tree.hpp"
 #include "scenarios/requirement.hpp"
 #include "scenarios/scenario.hpp"
+#include "workloads/field_rate.hpp"
 #include "workloads/layouts.hpp"
 #include "workloads/profile.hpp"
 
@@ -31,12 +30,13 @@ Status check_model(const ModelSpec& model) {
     }
     if (!(model.changed >= 0 && model.changed <= 1))
         return invalid("source.model.changed", "must be 0 to 1");
-    const double most = profile->changed_per_million_max / 1e6;
-    if (model.changed > most) {
-        return invalid("source.model.changed",
-                       fmt::format("the profile {} changes at most {} of all words in a step",
-                                   profile->name, most));
-    }
+    const Status rate = check_rate(*profile, static_cast<std::uint32_t>(model.changed * 1e6 + 0.5));
+    if (!rate.has_value()) return invalid("source.model.changed", rate.error().what);
+    const bool steps = profile->law == FieldLaw::drift || profile->law == FieldLaw::fresh;
+    if (model.steps > kRateStepsMax)
+        return invalid("source.model.steps", "must be at most " + std::to_string(kRateStepsMax));
+    if (model.steps > 1 && !steps)
+        return invalid("source.model.steps", "only adam, moe and real know steps");
     if (!(model.sample >= 0 && model.sample <= 1))
         return invalid("source.model.sample", "must be 0 to 1");
     return Done{};

@@ -1,7 +1,9 @@
 #include "workloads/field_rate.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <vector>
 
@@ -18,6 +20,12 @@ constexpr std::int32_t kSteps[] = {-331, -230, -183, -151, -128, -109, -94, -80,
 
 /// 64 * log2(c / 16) of the columns' activities c = 16, 15, .. 9.
 constexpr std::int32_t kColumns[] = {0, -6, -12, -19, -27, -35, -43, -53};
+
+/// What |u| of 1, 2, .. 32 steps is to that of one, in 1/64 octave: the two orbits' chords, in
+/// quadrature.
+constexpr std::int32_t kStepGrowth[kRateStepsMax] = {
+    0,   64,  100, 126, 145, 161, 174, 185, 194, 203, 210, 217, 224, 230, 235, 240,
+    244, 248, 252, 255, 258, 260, 262, 264, 266, 267, 269, 270, 271, 271, 272, 272};
 
 constexpr unsigned kCoarseValues = 384;  // on either side of zero
 constexpr unsigned kFineBits = 20;
@@ -55,23 +63,115 @@ std::array<std::uint64_t, kExponents> exponent_shares(std::uint32_t sigma) {
     return shares;
 }
 
+/// min(1, 2^(level / 64)) of 2^20.
+std::uint64_t cells(std::int32_t level) {
+    if (level >= 0) return std::uint64_t{1} << 20;
+    const std::int32_t down = -(level >> 6);
+    if (down > 40) return 0;
+    const auto radius =
+        static_cast<std::uint64_t>(kFieldRadius[static_cast<std::uint32_t>(level) % 64]);
+    return (radius << 20) / static_cast<std::uint64_t>(kFieldRadius[0]) >> down;
+}
+
+/// The chance of a fresh word whose row and column have the activity `level`, in cells.
+class FreshChances {
+public:
+    explicit FreshChances(std::uint32_t steps) : steps_(steps) {
+        for (std::int32_t level = kFirst; level < kEnd; ++level)
+            chances_.push_back(chance(level < kEven ? places(level) : even_places(), level));
+    }
+
+    /// Of 2^20.
+    std::uint64_t operator()(std::int32_t level) const {
+        if (level < kFirst) return 0;
+        if (level >= kEnd) return std::uint64_t{1} << 20;
+        return chances_[static_cast<std::size_t>(level - kFirst)];
+    }
+
+private:
+    /// How many of 2^27 words lie within 0, 1, .. 512 parts of a half cell from its edge.
+    using Places = std::array<std::uint64_t, 513>;
+
+    static constexpr std::int32_t kFirst = -64 * 9;  // below, no word reaches an edge
+    static constexpr std::int32_t kEven = -64 * 3;   // words are spread over eight cells and more
+    static constexpr std::int32_t kEnd = 64 * 6;     // each step is a cell at least
+    static constexpr std::uint64_t kCell = std::uint64_t{1} << 28;
+
+    Places places(std::int32_t level) const {
+        // A radius is 16 (of the column) * 2^-15 times the number in the table.
+        const std::int64_t radius =
+            std::int64_t{kFieldRadius[static_cast<std::uint32_t>(level) % 64]}
+            << (28 - 11 + (level >> 6));
+        // Half-way through its steps a word is nearer to the centre than the orbit.
+        const std::int64_t chord = kFieldCosine[steps_ / 2];
+        Places result{};
+        for (std::size_t c = 0; c < counts_.size(); ++c) {
+            const std::int64_t offset =
+                radius * (2 * static_cast<std::int64_t>(c) + 1) * kFieldOffset / 256;
+            for (const std::int32_t normal : kFieldNormal) {
+                // The deviation of a place on the orbit is 9.2 radii, that of the table is 92.
+                const std::int64_t place = offset + radius * normal / 10 * chord / kFieldCosine[0];
+                const std::uint64_t in_cell = static_cast<std::uint64_t>(place) % kCell;
+                const std::uint64_t from_middle = std::min(in_cell, kCell - in_cell);
+                result[512 - std::min<std::uint64_t>(from_middle >> 18, 511)] += counts_[c];
+            }
+        }
+        std::partial_sum(result.begin(), result.end(), result.begin());
+        return result;
+    }
+
+    /// A step crosses an edge when its middle is within |u| / 2 of it.
+    std::uint64_t chance(const Places& words, std::int32_t level) const {
+        std::uint64_t near = 0;
+        for (const std::int32_t step : kSteps) {
+            const std::uint64_t reach = cells(level + step + kStepGrowth[steps_ - 1]);
+            const std::uint64_t whole = words[reach >> 11];
+            const std::uint64_t more = words[std::min<std::uint64_t>((reach >> 11) + 1, 512)];
+            near += whole + ((more - whole) * (reach % 2048) >> 11);
+        }
+        return (near / std::size(kSteps)) >> 7;
+    }
+
+    static Places even_places() {
+        Places result{};
+        for (std::uint64_t i = 0; i < result.size(); ++i) result[i] = i << 18;
+        return result;
+    }
+
+    std::uint32_t steps_;
+    std::vector<std::uint64_t> counts_ = coarse_counts();
+    std::vector<std::uint64_t> chances_;
+};
+
 /// Tensors that have the same rate at the same activity.
-using ClassKey = std::tuple<std::uint32_t, std::int32_t, std::uint32_t, std::uint32_t>;
+using ClassKey = std::tuple<FieldLaw, std::uint32_t, std::int32_t, std::uint32_t, std::uint32_t>;
 
 ClassKey class_of(const FieldTensor& field) {
-    return {field.sigma, field.sigma_exponent, field.row_spread, field.column_levels};
+    return {field.law, field.sigma, field.sigma_exponent, field.row_spread, field.column_levels};
+}
+
+bool drifts(const FieldTensor& field) {
+    return field.law == FieldLaw::drift || field.law == FieldLaw::fresh;
 }
 
 class RateClass {
 public:
-    explicit RateClass(const FieldTensor& field)
-        : sigma_exponent_(field.sigma_exponent), shares_(exponent_shares(field.sigma)) {
+    RateClass(const FieldTensor& field, std::uint32_t steps, const FreshChances* fresh)
+        : sigma_exponent_(field.sigma_exponent),
+          shares_(exponent_shares(field.sigma)),
+          fresh_(field.law == FieldLaw::fresh ? fresh : nullptr) {
         const auto spread = static_cast<std::int32_t>(field.row_spread);
-        for (const std::int32_t step : kSteps)
+        const auto add = [&](std::int32_t step) {
             for (const std::int32_t normal : kFieldNormal)
                 for (std::uint32_t c = 0; c < field.column_levels; ++c)
                     ++offsets_[step + ((normal * spread + 32) >> 6) + kColumns[c]];
-        draws_ = std::size(kSteps) * std::size(kFieldNormal) * field.column_levels;
+        };
+        if (fresh_ != nullptr) {
+            add(0);
+        } else {
+            for (const std::int32_t step : kSteps) add(step + kStepGrowth[steps - 1]);
+        }
+        for (const auto& [offset, count] : offsets_) draws_ += count;
     }
 
     /// Changed share of the words.
@@ -82,54 +182,51 @@ public:
     }
 
 private:
-    /// Of 2^20, for |u| = 2^(level / 64).
+    /// Of 2^20, for an activity, or |u|, of 2^(level / 64).
     std::uint64_t rate_at(std::int32_t level) const {
         std::uint64_t sum = 0;
         for (unsigned k = 0; k < kExponents; ++k) {
             const std::int32_t exponent = static_cast<std::int32_t>(k) + sigma_exponent_ - 27;
-            sum += (shares_[k] >> 7) * cells(level - 64 * (exponent - 7));
+            const std::int32_t in_cells = level - 64 * (exponent - 7);
+            sum += (shares_[k] >> 7) * (fresh_ != nullptr ? (*fresh_)(in_cells) : cells(in_cells));
         }
         return sum >> 36;
     }
 
-    /// min(1, 2^(level / 64)) of 2^20.
-    static std::uint64_t cells(std::int32_t level) {
-        if (level >= 0) return std::uint64_t{1} << 20;
-        const std::int32_t down = -(level >> 6);
-        if (down > 40) return 0;
-        const auto radius =
-            static_cast<std::uint64_t>(kFieldRadius[static_cast<std::uint32_t>(level) % 64]);
-        return (radius << 20) / static_cast<std::uint64_t>(kFieldRadius[0]) >> down;
-    }
-
     std::int32_t sigma_exponent_;
     std::array<std::uint64_t, kExponents> shares_;
+    const FreshChances* fresh_;  // null: steady
     std::map<std::int32_t, std::uint64_t> offsets_;
     std::uint64_t draws_ = 0;
 };
 
 }  // namespace
 
-std::int32_t drift_activity(std::span<const FieldShare> tensors,
-                            std::uint32_t changed_per_million) {
+std::optional<std::int32_t> drift_activity(std::span<const FieldShare> tensors,
+                                           std::uint32_t changed_per_million,
+                                           std::uint32_t steps) {
+    REFIT_ASSERT(steps >= 1 && steps <= kRateStepsMax);
+    std::optional<FreshChances> fresh;
     std::map<ClassKey, RateClass> classes;
     std::map<ClassKey, double> words;
     double all_words = 0;
     for (const FieldShare& tensor : tensors) {
         all_words += static_cast<double>(tensor.words);
-        if (tensor.field.law != FieldLaw::drift || tensor.field.around_one) continue;
-        classes.try_emplace(class_of(tensor.field), tensor.field);
+        if (!drifts(tensor.field) || tensor.field.around_one) continue;
+        if (tensor.field.law == FieldLaw::fresh && !fresh) fresh.emplace(steps);
+        classes.try_emplace(class_of(tensor.field), tensor.field, steps, fresh ? &*fresh : nullptr);
         words[class_of(tensor.field)] += static_cast<double>(tensor.words);
     }
     const auto changed = [&](std::int32_t activity) {
         double sum = 0;
-        for (const auto& [key, rate_class] : classes) sum += words[key] * rate_class.rate(activity);
+        for (const auto& [key, rate_class] : classes)
+            sum += words.at(key) * rate_class.rate(activity);
         return sum;
     };
     const double wanted = all_words * static_cast<double>(changed_per_million) / 1e6;
     std::int32_t low = -64 * 64;
     std::int32_t high = 20 * 64;
-    REFIT_ASSERT(changed(high) >= wanted);
+    if (changed(high) < wanted) return std::nullopt;
     while (high - low > 1) {
         const std::int32_t middle = low + (high - low) / 2;
         (changed(middle) < wanted ? low : high) = middle;

@@ -1,7 +1,10 @@
 #include "workloads/profile.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -32,7 +35,41 @@ constexpr Profile kProfiles[] = {
     {.name = "constant-density",
      .summary = "as many in each 4096 words, whatever the exponents: what a naive emulator does",
      .law = FieldLaw::even},
+    {.name = "real",
+     .summary =
+         "a fresh start 30 steps ago, at the learning rate of our dense trace (notes/traces.md)",
+     .law = FieldLaw::fresh,
+     .changed_per_million_max = 950'000},
 };
+
+constexpr Preset kPresets[] = {
+    {.name = "1%", .profile = "adam", .changed_per_million = 10'000},
+    {.name = "1%-fresh", .profile = "real", .changed_per_million = 10'000, .fresh = true},
+    {.name = "1%-stochastic",
+     .profile = "adam",
+     .changed_per_million = 10'000,
+     .masters = Masters::stochastic},
+    {.name = "3%-higher-lr", .profile = "adam", .changed_per_million = 30'000},
+    {.name = "3%-higher-lr-fresh", .profile = "real", .changed_per_million = 30'000, .fresh = true},
+    {.name = "3%-multi-step", .profile = "adam", .changed_per_million = 30'000, .steps = 4},
+    {.name = "3%-multi-step-fresh",
+     .profile = "real",
+     .changed_per_million = 30'000,
+     .steps = 4,
+     .fresh = true},
+    {.name = "5%-higher-lr", .profile = "adam", .changed_per_million = 50'000},
+    {.name = "5%-higher-lr-fresh", .profile = "real", .changed_per_million = 50'000, .fresh = true},
+    {.name = "5%-multi-step", .profile = "adam", .changed_per_million = 50'000, .steps = 9},
+    {.name = "5%-multi-step-fresh",
+     .profile = "real",
+     .changed_per_million = 50'000,
+     .steps = 9,
+     .fresh = true},
+};
+
+/// Of a million words of the dense trace, those that differ 1, 2, .. 16 steps after its version 0.
+constexpr std::uint32_t kTraceRates[] = {8402,  14613, 19995, 24803, 29166, 33120, 36837, 40300,
+                                         43581, 46661, 49636, 52518, 55212, 57865, 60348, 62708};
 
 constexpr std::uint64_t kWidthMax = 4096;
 constexpr std::uint64_t kLayersMin = 4;
@@ -89,21 +126,59 @@ void set_chances(FieldTensor& field, bool hot_rows, std::uint32_t per_million) {
     field.chance = (chance(std::uint64_t{10} * per_million) - field.hot_chance) / 9;
 }
 
-FieldTensor field_of(const Tensor& tensor, std::uint64_t id, const PairSpec& spec) {
+/// The number behind ".layers.", where there is one.
+std::optional<std::uint64_t> layer_of(std::string_view name) {
+    constexpr std::string_view kMark = ".layers.";
+    const std::size_t mark = name.find(kMark);
+    if (mark == name.npos) return std::nullopt;
+    std::uint32_t layer = 0;
+    const char* const number = name.data() + mark + kMark.size();
+    if (std::from_chars(number, name.data() + name.size(), layer).ptr == number)
+        return std::nullopt;
+    return layer;
+}
+
+/// From the highest number.
+std::uint64_t count_layers(const Catalog& catalog) {
+    std::uint64_t layers = 1;
+    for (const Tensor& tensor : catalog.tensors())
+        layers = std::max(layers, layer_of(tensor.name).value_or(0) + 1);
+    return layers;
+}
+
+/// What the depth of a layer adds to a standard deviation of about ten: in the mean over the key,
+/// -1 in the first layer to +1 in the last.
+std::int32_t depth_step(std::uint64_t layer, std::uint64_t layers, std::uint64_t key) {
+    const std::uint64_t draw = key >> 40 & 0xFFFF;
+    return static_cast<std::int32_t>(((2 * layer + 1) * 0x10000 / layers + draw) >> 16) - 1;
+}
+
+/// A vector that multiplies is around one; one that is added is around zero.
+bool is_added(const Tensor& tensor) {
+    return tensor.name.ends_with("bias") || tensor.name.ends_with(".sinks");
+}
+
+FieldTensor field_of(const Tensor& tensor,
+                     std::uint64_t id,
+                     const FieldSpec& spec,
+                     std::uint64_t layers) {
     const Kind& kind = kind_of(tensor);
     FieldTensor field;
     field.key = draw(spec.seed, 2, id);
     field.columns = tensor.columns;
     field.sigma = kind.sigma - 1 + static_cast<std::uint32_t>(field.key % 3);
     field.sigma_exponent = -8;
+    if (const auto layer = layer_of(tensor.name); spec.by_depth && layer)
+        field.sigma = static_cast<std::uint32_t>(static_cast<std::int32_t>(field.sigma) +
+                                                 depth_step(*layer, layers, field.key));
     field.law = spec.profile.law;
     field.any_word = spec.profile.any_word;
     const bool matrix = tensor.rows > 1;
-    if (!matrix) {
+    if (!matrix && !is_added(tensor)) {
         field.around_one = true;
         field.sigma = 8 + static_cast<std::uint32_t>(field.key % 8);
     }
-    if (matrix && field.law == FieldLaw::drift) {
+    if (matrix && (field.law == FieldLaw::drift || field.law == FieldLaw::fresh)) {
         field.row_spread = kind.row_spread;
         field.column_levels = kind.column_levels;
     }
@@ -177,25 +252,68 @@ const Profile* find_profile(std::string_view name) {
     return found == std::end(kProfiles) ? nullptr : found;
 }
 
+std::span<const Preset> presets() { return kPresets; }
+
+const Preset* find_preset(std::string_view name) {
+    const auto* const found = std::ranges::find(kPresets, name, &Preset::name);
+    return found == std::end(kPresets) ? nullptr : found;
+}
+
+std::uint32_t own_steps(const Profile& profile, std::uint32_t changed_per_million) {
+    if (profile.law != FieldLaw::fresh) return 1;
+    std::uint32_t steps = 1;
+    while (steps < std::size(kTraceRates) &&
+           2 * changed_per_million > kTraceRates[steps - 1] + kTraceRates[steps])
+        ++steps;
+    return steps;
+}
+
+Status check_rate(const Profile& profile, std::uint32_t changed_per_million) {
+    if (changed_per_million <= profile.changed_per_million_max) return Done{};
+    return Error{ErrorCode::invalid_input,
+                 fmt::format("profile {} changes {} % of the words at most, not {} %", profile.name,
+                             profile.changed_per_million_max / 1e4, changed_per_million / 1e4)};
+}
+
+Result<std::vector<FieldTensor>> solve_field(const Catalog& catalog, const FieldSpec& spec) {
+    REFIT_ASSERT(spec.steps <= kRateStepsMax);
+    const std::uint32_t steps =
+        spec.steps > 0 ? spec.steps : own_steps(spec.profile, spec.changed_per_million);
+    REFIT_CHECK(check_rate(spec.profile, spec.changed_per_million));
+    const std::uint64_t layers = count_layers(catalog);
+    std::vector<FieldShare> shares;
+    shares.reserve(catalog.tensors().size());
+    for (std::uint32_t id = 0; id < catalog.tensors().size(); ++id) {
+        const Tensor& tensor = catalog.tensor(id);
+        shares.push_back({field_of(tensor, id, spec, layers), tensor.words});
+    }
+    std::int32_t activity = 0;
+    const FieldLaw law = spec.profile.law;
+    if ((law == FieldLaw::drift || law == FieldLaw::fresh) && spec.changed_per_million > 0) {
+        const auto found = drift_activity(shares, spec.changed_per_million, steps);
+        if (!found)
+            return Error{ErrorCode::invalid_input,
+                         fmt::format("profile {} does not change {} % of the words of this model",
+                                     spec.profile.name, spec.changed_per_million / 1e4)};
+        activity = *found;
+    }
+    std::vector<FieldTensor> fields;
+    fields.reserve(shares.size());
+    for (FieldShare& share : shares) {
+        share.field.activity = activity;
+        share.field.steps = steps;
+        fields.push_back(share.field);
+    }
+    return fields;
+}
+
 std::vector<FieldTensor> make_field(const Catalog& catalog,
                                     const Profile& profile,
                                     std::uint32_t changed_per_million,
                                     std::uint64_t seed) {
-    REFIT_ASSERT(changed_per_million <= profile.changed_per_million_max);
-    const PairSpec spec{profile, catalog.words().count, changed_per_million, seed, {}};
-    std::vector<FieldShare> shares;
-    for (std::uint32_t id = 0; id < catalog.tensors().size(); ++id) {
-        const Tensor& tensor = catalog.tensor(id);
-        shares.push_back({field_of(tensor, id, spec), tensor.words});
-    }
-    const bool drifts = profile.law == FieldLaw::drift && changed_per_million > 0;
-    const std::int32_t activity = drifts ? drift_activity(shares, changed_per_million) : 0;
-    std::vector<FieldTensor> fields;
-    for (FieldShare& share : shares) {
-        share.field.activity = activity;
-        fields.push_back(share.field);
-    }
-    return fields;
+    auto fields = solve_field(catalog, {profile, changed_per_million, seed});
+    REFIT_ASSERT(fields.has_value());
+    return std::move(fields).value();
 }
 
 void fill_words(FillField fill,
@@ -221,8 +339,12 @@ WordPair make_pair(Device& device, const PairSpec& spec) {
     WordPair pair{model_of(spec.words, spec.profile.idle_experts), {}, {}};
     pair.base.resize(pair.catalog.words().count);
     pair.next.resize(pair.base.size());
-    const std::vector<FieldTensor> fields =
-        make_field(pair.catalog, spec.profile, spec.changed_per_million, spec.seed);
+    const auto solved = solve_field(pair.catalog, {.profile = spec.profile,
+                                                   .changed_per_million = spec.changed_per_million,
+                                                   .seed = spec.seed,
+                                                   .steps = spec.steps});
+    REFIT_ASSERT(solved.has_value());
+    const std::vector<FieldTensor>& fields = solved.value();
 
     struct Block {
         std::uint32_t tensor;

@@ -6,8 +6,15 @@
 // Catalog   decoder layers in Hugging Face names (attention, gated MLP, norms; moe: a router and 8
 //           experts); embedding and head take up what is left: at least four layers, as wide as
 //           fits. Standard deviations and activities by kind of tensor as in the shared traces.
-// Changed   changed_per_million of all words in one step, in expectation; of `moe`, too, although
-//           its idle experts have their part in "all". The base does not depend on it.
+// Changed   changed_per_million of all words from one version to the next, net and in expectation;
+//           of `moe`, too, although its idle experts have their part in "all". The base follows it
+//           in profile `real` alone, whose masters have moved before.
+// Steps     optimizer steps between two versions: of adam, they make no difference at one rate; of
+//           real, more of them change fewer words further. A profile's own are one; of real, as
+//           many as its trace took to the rate.
+// Scales    standard deviation and activity by kind of tensor, as in the shared traces. by_depth
+//           lets the standard deviation rise by a fifth from the first layer to the last: a choice
+//           of the model; the MLPs of the dense trace rise by an eighth from layer 1 to 4.
 // Exact     one seed gives the same bytes everywhere and for any device.
 // Limit     kPairWordsMin <= words <= kPairWordsMax, rounded down to a multiple of the model's
 //           width; 4 bytes per word. changed_per_million <= the profile's most: drifting weights
@@ -19,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/result.hpp"
 #include "engine/coords/catalog.hpp"
 #include "kernels/device.hpp"
 #include "kernels/weight_field.hpp"
@@ -35,13 +43,52 @@ struct Profile {
     std::uint32_t changed_per_million_max = 1'000'000;
 };
 
-/// All there are: uniform, adam, clustered, moe, random-bits, constant-density.
+/// All there are: uniform, adam, clustered, moe, random-bits, constant-density, real.
 std::span<const Profile> profiles();
 
 /// Null: no such name.
 const Profile* find_profile(std::string_view name);
 
-/// The field of every tensor, by canonical id.
+/// What training makes of the weights it trains.
+enum class Masters : std::uint8_t {
+    fp32,       // they keep what a cast loses
+    stochastic  // none: casts round up or down by chance. One step changes as many, as far
+};
+
+/// How a rate comes about: sizes of deltas differ at one rate.
+struct Preset {
+    std::string_view name;
+    std::string_view profile;
+    std::uint32_t changed_per_million = 0;
+    std::uint32_t steps = 1;  // between two versions
+    Masters masters = Masters::fp32;
+    bool fresh = false;  // masters began as BF16 words; else each has its place in its cell
+};
+
+std::span<const Preset> presets();
+
+/// Null: no such name.
+const Preset* find_preset(std::string_view name);
+
+struct FieldSpec {
+    Profile profile;
+    std::uint32_t changed_per_million = 30'000;
+    std::uint64_t seed = 1;
+    std::uint32_t steps = 0;  // 1..kRateStepsMax; 0: the profile's own. Laws drift and fresh only
+    bool by_depth = false;
+};
+
+/// A profile's own steps at a rate.
+std::uint32_t own_steps(const Profile& profile, std::uint32_t changed_per_million);
+
+/// Whether a profile can have this rate at all; invalid_input names both.
+Status check_rate(const Profile& profile, std::uint32_t changed_per_million);
+
+/// The field of every tensor, by canonical id; invalid_input for a rate that the profile does not
+/// reach on these tensors.
+Result<std::vector<FieldTensor>> solve_field(const Catalog& catalog, const FieldSpec& spec);
+
+/// The same with the profile's own steps, for a rate that is known to be reached.
 std::vector<FieldTensor> make_field(const Catalog& catalog,
                                     const Profile& profile,
                                     std::uint32_t changed_per_million,
@@ -64,6 +111,7 @@ struct PairSpec {
     std::uint32_t changed_per_million = 30'000;
     std::uint64_t seed = 1;
     FieldSpan versions;
+    std::uint32_t steps = 0;  // as FieldSpec has them
 };
 
 /// All words of two versions of one catalog, in canonical order.

@@ -25,7 +25,7 @@ public:
     }
 
     bool null() override { return scalar({path_, JsonKind::null}); }
-    bool boolean(bool) override { return scalar({path_, JsonKind::boolean}); }
+    bool boolean(bool truth) override { return scalar({path_, JsonKind::boolean, 0, {}, truth}); }
     bool number_integer(number_integer_t) override { return scalar({path_, JsonKind::number}); }
     bool number_unsigned(number_unsigned_t value) override {
         return scalar({path_, JsonKind::natural, value});

@@ -23,6 +23,7 @@ struct JsonValue {
     JsonKind kind;                      // natural: an integer in 0 .. 2^64 - 1
     std::uint64_t natural = 0;
     std::string_view text{};
+    bool truth = false;
 };
 
 /// Sees each value before its children. An error ends the walk.

@@ -13,6 +13,7 @@
 #include "scenarios/toml_document.hpp"
 #include "workloads/architecture.hpp"
 #include "workloads/layouts.hpp"
+#include "workloads/profile.hpp"
 #include "workloads/published.hpp"
 
 namespace refit {
@@ -33,6 +34,28 @@ Entries list_codecs(const std::filesystem::path&) {
     std::vector<Entry> entries;
     for (const auto& codec : builtin_codecs())
         entries.push_back({std::string(codec->name()), std::string(codec->summary())});
+    return entries;
+}
+
+Entries list_profiles(const std::filesystem::path&) {
+    std::vector<Entry> entries;
+    for (const Profile& profile : profiles())
+        entries.push_back({std::string(profile.name), std::string(profile.summary)});
+    return entries;
+}
+
+Entries list_presets(const std::filesystem::path&) {
+    std::vector<Entry> entries;
+    for (const Preset& preset : presets()) {
+        const std::string steps =
+            preset.steps == 0 ? "its own number of steps" : fmt::format("{} steps", preset.steps);
+        entries.push_back(
+            {std::string(preset.name),
+             fmt::format("{:g} % of all words, profile {}, {} a refit, {} start, masters {}",
+                         preset.changed_per_million / 1e4, preset.profile, steps,
+                         preset.fresh ? "fresh" : "steady",
+                         preset.masters == Masters::fp32 ? "FP32" : "none, stochastic rounding")});
+    }
     return entries;
 }
 
@@ -191,11 +214,11 @@ struct Topic {
     Entries (*entries)(const std::filesystem::path& data_root);
 };
 
-constexpr Topic kTopics[] = {{"codecs", list_codecs},         {"scenarios", list_scenarios},
-                             {"topologies", list_topologies}, {"layouts", list_layouts},
-                             {"backends", list_backends},     {"links", list_links},
-                             {"models", list_models},         {"published", list_published},
-                             {"regions", list_regions},       {"prices", list_prices}};
+constexpr Topic kTopics[] = {
+    {"codecs", list_codecs},       {"scenarios", list_scenarios}, {"topologies", list_topologies},
+    {"layouts", list_layouts},     {"backends", list_backends},   {"links", list_links},
+    {"models", list_models},       {"profiles", list_profiles},   {"presets", list_presets},
+    {"published", list_published}, {"regions", list_regions},     {"prices", list_prices}};
 
 Result<ExitCode> list(const Console& console, const std::string& name) {
     const auto* topic =

@@ -19,6 +19,7 @@ namespace {
 struct RunFlags {
     std::string scenario;  // empty: the shipped one that fits the source
     std::string model;
+    std::string preset;
     std::string profile;
     std::string changed;  // a fraction
     std::string sample;   // a fraction
@@ -93,6 +94,7 @@ std::vector<std::pair<std::string, std::string>> overrides_of(const RunFlags& fl
         overrides.emplace_back("source", "{ model = { name = " + quoted(name) + " } }");
         overrides.emplace_back("stands_for_parameters", "0");
     }
+    if (!flags.preset.empty()) overrides.emplace_back("source.model.preset", quoted(flags.preset));
     if (!flags.profile.empty())
         overrides.emplace_back("source.model.profile", quoted(flags.profile));
     if (!flags.changed.empty()) overrides.emplace_back("source.model.changed", flags.changed);
@@ -118,8 +120,8 @@ void drop_later_faults(const RunFlags& flags, const Console& console, Scenario& 
 }
 
 bool model_flags(const RunFlags& flags) {
-    return !flags.model.empty() || !flags.profile.empty() || !flags.changed.empty() ||
-           !flags.sample.empty() || flags.full;
+    return !flags.model.empty() || !flags.preset.empty() || !flags.profile.empty() ||
+           !flags.changed.empty() || !flags.sample.empty() || flags.full;
 }
 
 Result<Request> request_of(const RunFlags& flags, const Console& console) {
@@ -194,6 +196,46 @@ Result<ExitCode> run(const Console& console, const RunFlags& flags) {
     return judge(console, requirements, json);
 }
 
+void add_model_flags(CLI::App* command, CLI::Option* base, const std::shared_ptr<RunFlags>& flags) {
+    command
+        ->add_option("--model", flags->model,
+                     "An architecture (refit list models), or a config.json: its words are made")
+        ->excludes(base);
+    command
+        ->add_option("--preset", flags->preset,
+                     "A rate and how it came about: refit list presets; other flags change it")
+        ->excludes(base);
+    command->add_option("--changed", flags->changed, "Share of words a refit changes: 3%")
+        ->transform(CLI::Validator(check_fraction, "FRACTION"))
+        ->excludes(base);
+    command->add_option("--profile", flags->profile, "Which words change: refit list profiles")
+        ->excludes(base);
+    CLI::Option* sample =
+        command
+            ->add_option("--sample", flags->sample,
+                         "Share of the model's words to process; default 128 Mi words")
+            ->transform(CLI::Validator(check_fraction, "FRACTION"))
+            ->excludes(base);
+    command->add_flag("--full", flags->full, "Process every word of the model")
+        ->excludes(sample)
+        ->excludes(base);
+}
+
+/// What was asked of a run is kept with it; only how it is worked on may change.
+void add_resume(CLI::App* command, const std::shared_ptr<RunFlags>& flags) {
+    CLI::Option* resume =
+        command
+            ->add_option("--resume", flags->resume,
+                         "Go on with an interrupted full run in this folder, to the same record")
+            ->type_name("RUN_DIR");
+    static constexpr const char* kMayChange[] = {"--help", "--resume", "--backend", "--threads"};
+    for (CLI::Option* option : command->get_options()) {
+        if (std::ranges::none_of(kMayChange,
+                                 [&](const char* name) { return option->check_name(name); }))
+            resume->excludes(option);
+    }
+}
+
 }  // namespace
 
 Command add_run(CLI::App& program, const Console& console) {
@@ -211,24 +253,7 @@ Command add_run(CLI::App& program, const Console& console) {
                             ->take_all();
     base->needs(next);
     next->needs(base);
-    command
-        ->add_option("--model", flags->model,
-                     "An architecture (refit list models), or a config.json: its words are made")
-        ->excludes(base);
-    command->add_option("--changed", flags->changed, "Share of words a refit changes: 3%")
-        ->transform(CLI::Validator(check_fraction, "FRACTION"))
-        ->excludes(base);
-    command->add_option("--profile", flags->profile, "Which words change: refit list profiles")
-        ->excludes(base);
-    CLI::Option* sample =
-        command
-            ->add_option("--sample", flags->sample,
-                         "Share of the model's words to process; default 128 Mi words")
-            ->transform(CLI::Validator(check_fraction, "FRACTION"))
-            ->excludes(base);
-    command->add_flag("--full", flags->full, "Process every word of the model")
-        ->excludes(sample)
-        ->excludes(base);
+    add_model_flags(command, base, flags);
     command->add_option("--topology", flags->topology, "A shipped topology's name or a file");
     command->add_option("--codec", flags->codec, "See refit list codecs");
     command->add_option("--steps", flags->steps, "At most so many refits")
@@ -255,18 +280,8 @@ Command add_run(CLI::App& program, const Console& console) {
     command->add_option("--require", flags->require, "Exit 5 unless it holds: 'speedup>=12'")
         ->expected(1)
         ->take_all();
-    command
-        ->add_option("--resume", flags->resume,
-                     "Go on with an interrupted full run in this folder, to the same record")
-        ->type_name("RUN_DIR");
     command->add_option("--out", flags->out, "Keep the run here instead of the state folder");
-    // What was asked of a run is kept with it; only how it is worked on may change.
-    static constexpr const char* kMayChange[] = {"--help", "--resume", "--backend", "--threads"};
-    for (CLI::Option* option : command->get_options()) {
-        if (std::ranges::none_of(kMayChange,
-                                 [&](const char* name) { return option->check_name(name); }))
-            command->get_option("--resume")->excludes(option);
-    }
+    add_resume(command, flags);
     return {command, [&console, flags, seed] {
                 flags->seed_given = seed->count() > 0;
                 return run(console, *flags);

@@ -43,9 +43,7 @@ Result<const StudyDelta*> Study::bits(const std::string& model,
         fmt::format("{} {:.6f} {} {}", change.profile, change.changed, change.seed, codec);
     const auto known = measured_.find(key);
     if (known != measured_.end()) return &known->second;
-    const ChangeSpec& now = open_->change();
-    if (measured_.empty() || now.profile != change.profile || now.changed != change.changed)
-        open_->choose(change);
+    if (measured_.empty() || open_->change() != change) REFIT_CHECK(open_->choose(change));
     REFIT_TRY(measured, open_->measure(device_, codec, budget_, 1,
                                        [this](Words) { console_.check_interrupt(); }));
     sampled_ += measured.sample.words();

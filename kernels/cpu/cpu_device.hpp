@@ -23,23 +23,17 @@ public:
         pool_.for_each(count, task);
     }
 
+    void xc_sample(std::span<const std::uint16_t> base,
+                   std::uint8_t mantissa_bits,
+                   XcExponents& words) final {
+        xc_.sample(base, mantissa_bits, words);
+    }
     void xc_scan(std::span<const std::uint16_t> base,
                  const Changes& changes,
-                 std::uint8_t mantissa_bits,
+                 const XcContext& context,
                  XcTile& tile,
                  XcCounts& counts) final {
-        xc_.scan(base, changes, mantissa_bits, tile, counts);
-    }
-    void xc_count(std::span<const std::uint16_t> base,
-                  const XcContext& context,
-                  XcBucketWords& words) final {
-        xc_.count(base, context, words);
-    }
-    void xc_expect(std::span<const std::uint16_t> base,
-                   const XcTile& tile,
-                   const XcTables& tables,
-                   std::vector<XcSegment>& segments) final {
-        xc_.expect(base, tile, tables, segments);
+        xc_.scan(base, changes, context, tile, counts);
     }
     bool xc_encode(std::span<const std::uint16_t> base,
                    const XcTile& tile,

@@ -23,12 +23,13 @@ struct Output {
     std::uint32_t count;
 };
 
+template <bool kFresh>
 void fill_drift(const FieldRow row, std::uint32_t column, const Output out) {
     std::uint16_t* HWY_RESTRICT base = out.base;
     std::uint16_t* HWY_RESTRICT next = out.next;
     FieldColumn at = field_column(column);
     for (std::uint32_t i = 0; i < out.count; ++i, at = right_of(at)) {
-        const FieldWords words = drift_words(row, at);
+        const FieldWords words = drift_words<kFresh>(row, at);
         base[i] = words.base;
         next[i] = words.next;
     }
@@ -58,7 +59,9 @@ void fill(const FieldTensor& tensor,
     const FieldRow row = field_row(tensor, run.row, span);
     const Output out{base.data(), next.data(), static_cast<std::uint32_t>(base.size())};
     if (tensor.law == FieldLaw::drift)
-        fill_drift(row, run.column, out);
+        fill_drift<false>(row, run.column, out);
+    else if (tensor.law == FieldLaw::fresh)
+        fill_drift<true>(row, run.column, out);
     else if (tensor.law == FieldLaw::even)
         fill_drawn<true>(row, run.column, out);
     else

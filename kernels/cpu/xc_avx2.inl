@@ -21,14 +21,15 @@ constexpr unsigned lane_of(unsigned e) { return e < 4 ? 2 * e : 2 * (e - 4) + 1;
 
 struct ByteMoves {
     alignas(32) std::uint8_t spread[256][32];  // bytes in memory to the elements of a mask
-    alignas(8) std::uint8_t collect[256][8];   // bytes of elements to the end of eight bytes
+    alignas(
+        8) std::uint8_t collect[256][8];  // bytes of elements not in the mask to the end of eight
 };
 
 constexpr ByteMoves make_byte_moves() {
     ByteMoves moves{};
     for (unsigned mask = 0; mask < 256; ++mask) {
         for (unsigned i = 0; i < 32; ++i) moves.spread[mask][i] = 0x80;
-        for (unsigned i = 0; i < 8; ++i) moves.collect[mask][i] = 0x80;
+        for (unsigned i = 0; i < 8; ++i) moves.collect[0xFF ^ mask][i] = 0x80;
         unsigned set = 0;
         for (unsigned e = 0; e < 8; ++e) set += mask >> e & 1;
         unsigned rank = 0;
@@ -36,7 +37,7 @@ constexpr ByteMoves make_byte_moves() {
             const unsigned e = lane % 2 == 0 ? lane / 2 : 4 + lane / 2;
             if ((mask >> e & 1) == 0) continue;
             moves.spread[mask][4 * e] = static_cast<std::uint8_t>(rank);
-            moves.collect[mask][8 - set + rank] = static_cast<std::uint8_t>(e);
+            moves.collect[0xFF ^ mask][8 - set + rank] = static_cast<std::uint8_t>(e);
             ++rank;
         }
     }
@@ -85,14 +86,22 @@ HWY_INLINE void store_states(const States& states, XcLanes& lanes) {
     }
 }
 
+/// One byte of the odds of every bucket, in both halves.
+HWY_INLINE __m256i byte_table(const XcOdds& odds, unsigned shift) {
+    alignas(16) std::uint8_t bytes[kXcBuckets];
+    for (std::size_t b = 0; b < kXcBuckets; ++b)
+        bytes[b] = static_cast<std::uint8_t>(odds[b] >> shift);
+    return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<__m128i*>(bytes)));
+}
+
 /// The odds of words by their exponents.
 class Odds {
 public:
     Odds(XcContext context, const XcOdds& odds)
         : shift_(_mm_cvtsi32_si128(context.mantissa_bits + 1)),
           window_(all_bytes(context.window)),
-          low_(table(odds, 0)),
-          high_(table(odds, 8)) {}
+          low_(byte_table(odds, 0)),
+          high_(byte_table(odds, 8)) {}
 
     /// Buckets of two times sixteen words, as bytes: eight-byte pieces 0 2 1 3.
     HWY_INLINE __m256i buckets(__m256i a, __m256i b) const {
@@ -120,13 +129,6 @@ public:
     }
 
 private:
-    static __m256i table(const XcOdds& odds, unsigned shift) {
-        alignas(16) std::uint8_t bytes[kXcBuckets];
-        for (std::size_t b = 0; b < kXcBuckets; ++b)
-            bytes[b] = static_cast<std::uint8_t>(odds[b] >> shift);
-        return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<__m128i*>(bytes)));
-    }
-
     HWY_INLINE __m256i exponents(__m256i words) const {
         return _mm256_srl_epi16(_mm256_slli_epi16(words, 1), shift_);
     }
@@ -206,73 +208,25 @@ HWY_INLINE void get_step(States& states,
     }
 }
 
-/// Gives the lowest byte of every element whose top bit is set in `need`, in front of `out`.
-HWY_INLINE __m256i give_bytes(__m256i x, __m256i need, std::byte*& out) {
-    const std::uint32_t mask = sign_bits(need);
-    const __m256i low = _mm256_shuffle_epi8(
-        x, _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,  //
-                            -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1));
-    const __m128i eight =
-        _mm_or_si128(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
-    const __m128i control = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(kMoves.collect[mask]));
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(out - kLoadBytes),
-                     _mm_shuffle_epi8(eight, control));
-    out -= std::popcount(mask);
-    return _mm256_srlv_epi32(x, _mm256_and_si256(need, all(8)));
-}
-
-/// Encodes one step of all lanes; the top bits of `bits` are what they decide.
-HWY_INLINE void put_step(States& states,
-                         const __m256i (&odds)[kVectors],
-                         const __m256i (&bits)[kVectors],
-                         std::byte*& out) {
-    constexpr int kRise = kXcStateBits - kXcOddsBits + 8;
-    __m256i share[kVectors];
-    __m256i smallest = all(kXcOddsOne);
-    for (int v = 0; v < kVectors; ++v) {
-        share[v] = select(_mm256_sub_epi32(all(kXcOddsOne), odds[v]), odds[v], bits[v]);
-        smallest = _mm256_min_epi32(smallest, share[v]);
-    }
-    // Two bytes leave a lane only where x / 2^16 may reach twice the share: below 2^7 / 2.
-    if (HWY_UNLIKELY(sign_bits(_mm256_cmpgt_epi32(all(64), smallest)) != 0)) {
-        for (int v = kVectors - 1; v >= 0; --v) {
-            const __m256i limit = _mm256_slli_epi32(share[v], kRise + 8);
-            const __m256i need = _mm256_xor_si256(_mm256_cmpgt_epi32(limit, states.x[v]), all(~0u));
-            states.x[v] = give_bytes(states.x[v], need, out);
-        }
-    }
-    for (int v = kVectors - 1; v >= 0; --v) {
-        const __m256i limit = _mm256_sub_epi32(_mm256_slli_epi32(share[v], kRise), all(1));
-        const __m256i x = give_bytes(states.x[v], _mm256_cmpgt_epi32(states.x[v], limit), out);
-        const __m256i quotient =
-            _mm256_cvttps_epi32(_mm256_div_ps(_mm256_cvtepi32_ps(x), _mm256_cvtepi32_ps(share[v])));
-        const __m256i rest = _mm256_sub_epi32(all(kXcOddsOne), share[v]);
-        const __m256i start = select(odds[v], _mm256_setzero_si256(), bits[v]);
-        states.x[v] =
-            _mm256_add_epi32(_mm256_add_epi32(x, start), _mm256_madd_epi16(quotient, rest));
-    }
-}
-
 template <int kStep>
 HWY_INLINE void get_flag_step(States& states,
                               const FourOdds (&four)[kVectors],
-                              __m256i (&bytes)[kVectors],
+                              __m256i& bytes,
                               int bit,
                               const std::byte*& in) {
     __m256i odds[kVectors];
     __m256i found[kVectors];
     for (int v = 0; v < kVectors; ++v) odds[v] = four[v].get<kStep>();
     get_step(states, odds, found, in);
-    for (int v = 0; v < kVectors; ++v)
-        bytes[v] = _mm256_or_si256(bytes[v], _mm256_and_si256(found[v], all(1u << bit)));
+    const __m256i all_found = _mm256_packs_epi16(_mm256_packs_epi32(found[0], found[1]),
+                                                 _mm256_packs_epi32(found[2], found[3]));
+    const __m256i mask = all_bytes(static_cast<std::uint8_t>(1u << bit));
+    bytes = _mm256_or_si256(bytes, _mm256_and_si256(all_found, mask));
 }
 
-/// Bytes in the elements of four vectors to 32 bytes in the order of lanes.
-HWY_INLINE void store_lane_bytes(const __m256i (&v)[kVectors], std::uint8_t* out) {
-    const __m256i words01 = _mm256_packus_epi32(v[0], v[1]);  // of v0: lanes 0 2 4 6 | 1 3 5 7
-    const __m256i words23 = _mm256_packus_epi32(v[2], v[3]);
-    // Low half: even lanes of v0 v1 v2 v3, high half: odd ones.
-    const __m256i bytes = _mm256_packus_epi16(words01, words23);
+/// Bytes of the lanes of four vectors, as packing leaves them, in the order of lanes: the low half
+/// holds the even ones, the high half the odd ones.
+HWY_INLINE void store_lane_bytes(__m256i bytes, std::uint8_t* out) {
     const __m128i even = _mm256_castsi256_si128(bytes);
     const __m128i odd = _mm256_extracti128_si256(bytes, 1);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out), _mm_unpacklo_epi8(even, odd));
@@ -293,8 +247,7 @@ std::size_t get_flags(const XcRun& run,
         __m256i buckets[2][kVectors];
         for (int v = 0; v < kVectors; ++v)
             lane_buckets(odds, words + 64 * v, buckets[0][v], buckets[1][v]);
-        __m256i bytes[kVectors];
-        for (int v = 0; v < kVectors; ++v) bytes[v] = _mm256_setzero_si256();
+        __m256i bytes = _mm256_setzero_si256();
         for (int half = 0; half < 2; ++half) {
             FourOdds four[kVectors];
             for (int v = 0; v < kVectors; ++v)
@@ -310,55 +263,6 @@ std::size_t get_flags(const XcRun& run,
     return group;
 }
 
-template <int kStep>
-HWY_INLINE void put_flag_step(States& states,
-                              const FourOdds (&four)[kVectors],
-                              const __m256i (&bytes)[kVectors],
-                              int bit,
-                              std::byte*& out) {
-    __m256i odds[kVectors];
-    __m256i bits[kVectors];
-    const __m128i shift = _mm_cvtsi32_si128(31 - bit);
-    for (int v = 0; v < kVectors; ++v) {
-        odds[v] = four[v].get<kStep>();
-        bits[v] = _mm256_sll_epi32(bytes[v], shift);
-    }
-    put_step(states, odds, bits, out);
-}
-
-std::size_t put_flags(const XcRun& run,
-                      const std::uint8_t* bits,
-                      XcLanes& lanes,
-                      std::byte*& out) {
-    const Odds odds(run.context, run.odds);
-    const __m256i spread =
-        _mm256_setr_epi8(0, -1, -1, -1, 2, -1, -1, -1, 4, -1, -1, -1, 6, -1, -1, -1, 1, -1, -1, -1,
-                         3, -1, -1, -1, 5, -1, -1, -1, 7, -1, -1, -1);
-    States states = load_states(lanes);
-    for (std::size_t group = run.groups; group-- > 0;) {
-        const std::uint16_t* words = run.base + group * kXcGroupWords;
-        __m256i buckets[2][kVectors];
-        __m256i bytes[kVectors];
-        for (int v = 0; v < kVectors; ++v) {
-            lane_buckets(odds, words + 64 * v, buckets[0][v], buckets[1][v]);
-            std::int64_t eight = 0;
-            std::memcpy(&eight, bits + group * (kXcGroupWords / 8) + 8 * v, sizeof(eight));
-            bytes[v] = _mm256_shuffle_epi8(_mm256_set1_epi64x(eight), spread);
-        }
-        for (int half = 1; half >= 0; --half) {
-            FourOdds four[kVectors];
-            for (int v = 0; v < kVectors; ++v)
-                odds.look_up(buckets[half][v], four[v].pair[0], four[v].pair[1]);
-            put_flag_step<3>(states, four, bytes, 4 * half + 3, out);
-            put_flag_step<2>(states, four, bytes, 4 * half + 2, out);
-            put_flag_step<1>(states, four, bytes, 4 * half + 1, out);
-            put_flag_step<0>(states, four, bytes, 4 * half, out);
-        }
-    }
-    store_states(states, lanes);
-    return run.groups;
-}
-
 /// The odds of 32 entries of a list, eight to a vector, in the order of the states.
 HWY_INLINE void list_odds(const Odds& odds, const std::uint16_t* base, __m256i (&out)[kVectors]) {
     const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
@@ -369,25 +273,6 @@ HWY_INLINE void list_odds(const Odds& odds, const std::uint16_t* base, __m256i (
         out[2 * half] = _mm256_permutevar8x32_epi32(low, order);
         out[2 * half + 1] = _mm256_permutevar8x32_epi32(high, order);
     }
-}
-
-std::size_t put_list(const XcRun& run,
-                     const std::uint32_t* bits,
-                     XcLanes& lanes,
-                     std::byte*& out) {
-    const Odds odds(run.context, run.odds);
-    const __m256i lane = _mm256_setr_epi32(31, 29, 27, 25, 30, 28, 26, 24);  // its bit to the top
-    States states = load_states(lanes);
-    for (std::size_t group = run.groups; group-- > 0;) {
-        __m256i these[kVectors];
-        __m256i tops[kVectors];
-        list_odds(odds, run.base + group * kXcLanes, these);
-        for (int v = 0; v < kVectors; ++v)
-            tops[v] = _mm256_sllv_epi32(all(bits[group] >> (8 * v)), lane);
-        put_step(states, these, tops, out);
-    }
-    store_states(states, lanes);
-    return run.groups;
 }
 
 std::size_t get_list(const XcRun& run,
@@ -454,23 +339,6 @@ std::size_t count_buckets(const std::uint16_t* base,
         count_eight(bytes, count, 8, counts.data());
     }
     return whole * 32;
-}
-
-std::size_t sum_odds(const std::uint16_t* base,
-                     std::size_t words,
-                     XcContext context,
-                     const XcOdds& odds,
-                     std::uint64_t& sum) {
-    const Odds table(context, odds);
-    const __m256i ones = _mm256_set1_epi16(1);
-    __m256i total = _mm256_setzero_si256();  // 4096 words of less than 2^14: below 2^26
-    std::size_t i = 0;
-    for (; i + 16 <= words && i < kSegmentWords; i += 16)
-        total = _mm256_add_epi32(total, _mm256_madd_epi16(table.of_words(load(base + i)), ones));
-    alignas(32) std::uint32_t parts[8];
-    _mm256_store_si256(reinterpret_cast<__m256i*>(parts), total);
-    for (const std::uint32_t part : parts) sum += part;
-    return i;
 }
 
 void test_bits(const std::uint16_t* values, std::size_t count, Shifts shifts, std::uint32_t* bits) {

@@ -207,14 +207,12 @@ HWY_INLINE void put_flag_step(States& states,
     put_step(states, odds, ones, out);
 }
 
-std::size_t put_flags(const XcRun& run,
-                      const std::uint8_t* bits,
-                      XcLanes& lanes,
-                      std::byte*& out) {
+std::size_t put_flags(const XcRun& run, const std::uint8_t* bits, XcLanes& lanes, std::byte*& out) {
     const Odds odds(run.context, run.odds);
     States states = load_states(lanes);
     for (std::size_t group = run.groups; group-- > 0;) {
         const std::uint16_t* words = run.base + group * kXcGroupWords;
+        fetch_group_before(words);
         const LaneOdds lane_odds[kVectors] = {{odds, words}, {odds, words + kXcGroupWords / 2}};
         __m512i bytes[kVectors];
         for (unsigned v = 0; v < kVectors; ++v) {
@@ -242,10 +240,7 @@ HWY_INLINE void list_odds(const Odds& odds, const std::uint16_t* base, __m512i (
     out[1] = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(words, 1));
 }
 
-std::size_t put_list(const XcRun& run,
-                     const std::uint32_t* bits,
-                     XcLanes& lanes,
-                     std::byte*& out) {
+std::size_t put_list(const XcRun& run, const std::uint32_t* bits, XcLanes& lanes, std::byte*& out) {
     const Odds odds(run.context, run.odds);
     States states = load_states(lanes);
     for (std::size_t group = run.groups; group-- > 0;) {
@@ -278,23 +273,6 @@ std::size_t get_list(const XcRun& run,
     }
     store_states(states, lanes);
     return group;
-}
-
-std::size_t sum_odds(const std::uint16_t* base,
-                     std::size_t words,
-                     XcContext context,
-                     const XcOdds& odds,
-                     std::uint64_t& sum) {
-    const Odds table(context, odds);
-    const __m512i ones = _mm512_set1_epi16(1);
-    __m512i total = _mm512_setzero_si512();  // 4096 words of less than 2^14: below 2^26
-    std::size_t i = 0;
-    for (; i + 32 <= words && i < kSegmentWords; i += 32)
-        total = _mm512_add_epi32(total, _mm512_madd_epi16(table.of_words(load(base + i)), ones));
-    alignas(64) std::uint32_t parts[16];
-    _mm512_store_si512(parts, total);
-    for (const std::uint32_t part : parts) sum += part;
-    return i;
 }
 
 std::size_t count_buckets(const std::uint16_t* base,

@@ -17,18 +17,14 @@ public:
     explicit XcCoder(const XcOps& ops) : ops_(ops) {}
 
     /// The operations of the same names in device.hpp.
+    void sample(std::span<const std::uint16_t> base,
+                std::uint8_t mantissa_bits,
+                XcExponents& words) const;
     void scan(std::span<const std::uint16_t> base,
               const Changes& changes,
-              std::uint8_t mantissa_bits,
+              const XcContext& context,
               XcTile& tile,
               XcCounts& counts) const;
-    void count(std::span<const std::uint16_t> base,
-               const XcContext& context,
-               XcBucketWords& words) const;
-    void expect(std::span<const std::uint16_t> base,
-                const XcTile& tile,
-                const XcTables& tables,
-                std::vector<XcSegment>& segments) const;
     bool encode(std::span<const std::uint16_t> base,
                 const XcTile& tile,
                 const XcTables& tables,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <memory>
 
@@ -10,9 +11,6 @@
 namespace refit {
 
 namespace {
-
-constexpr std::size_t kSampleWords = 256;    // of every segment, for the window of exponents
-constexpr std::size_t kCountedWords = 1024;  // of every segment, for the words in each bucket
 
 /// Bits one behind the other, lowest first, zeros behind the last.
 class BitWriter {
@@ -211,6 +209,12 @@ void append_payload(const XcLanes& lanes,
     if (raw.size() > kInStates) out.insert(out.end(), raw.begin() + kInStates, raw.end());
 }
 
+/// Fetches what lies half a segment further into the cache; that need not exist.
+void fetch_ahead(const std::uint16_t* word) {
+    const auto address = reinterpret_cast<std::uintptr_t>(word) + kSegmentWords;
+    __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+}
+
 /// What one segment of a staging list says, appended to the lists of a tile.
 void list_segment(std::span<const std::uint16_t> segment,
                   std::span<const std::uint16_t> positions,
@@ -223,6 +227,7 @@ void list_segment(std::span<const std::uint16_t> segment,
         REFIT_KERNEL_CHECK(at < segment.size());
         bits[at / 8] = static_cast<std::uint8_t>(bits[at / 8] | 1u << at % 8);
         base[k] = segment[at];
+        fetch_ahead(segment.data() + at);
     }
     for (std::size_t k = 0; k < positions.size(); ++k) step[k] = xc_step(base[k], next[k]);
 }
@@ -243,29 +248,69 @@ struct Thinned {
     }
 };
 
-/// Adds a list of changes to the counts by exponent.
+/// Counts a list of changes by exponent.
 void count_steps(const XcTile& tile, const XcContext& context, XcCounts& counts) {
+    // Once each, by the class of the step; two turns, because neighbours are often alike and would
+    // wait for each other.
+    std::array<std::array<XcExponents, kXcStages + 1>, 2> by_class{};
     for (std::size_t r = 0; r < tile.base.size(); ++r) {
-        const std::uint32_t e = context.exponent(tile.base[r]);
-        ++counts.steps[0][e];
-        unsigned k = 1;
-        for (unsigned size = xc_step_size(tile.step[r]); size > 1; size /= 2)
-            ++counts.steps[k++][e];
+        const auto size = static_cast<unsigned>(xc_step_size(tile.step[r]));
+        const auto k = static_cast<std::size_t>(std::bit_width(size | 1u)) - 1;
+        ++by_class[r % 2][k][context.exponent(tile.base[r])];
     }
+    counts = {};
+    for (std::size_t k = kXcStages + 1; k-- > 0;) {
+        if (k < kXcStages) counts.steps[k] = counts.steps[k + 1];
+        for (std::size_t e = 0; e < kXcExponents; ++e)
+            counts.steps[k][e] += by_class[0][k][e] + by_class[1][k][e];
+    }
+}
+
+std::span<const std::uint16_t> segment_of(std::span<const std::uint16_t> base, std::size_t s) {
+    const std::size_t first = std::min(s * kSegmentWords, base.size());
+    return base.subspan(first, std::min<std::size_t>(kSegmentWords, base.size() - first));
+}
+
+/// The words of a segment by bucket, from a sample of them.
+XcBucketWords count_words(const XcOps& ops,
+                          std::span<const std::uint16_t> segment,
+                          const XcContext& context) {
+    std::array<std::uint16_t, kSegmentWords / kXcBucketSampleEvery * kXcBucketSample> sample;
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < segment.size(); at += kXcBucketSampleEvery) {
+        const auto some = segment.subspan(at, std::min(kXcBucketSample, segment.size() - at));
+        std::memcpy(sample.data() + count, some.data(), some.size_bytes());
+        count += some.size();
+    }
+    XcBucketWords words{};
+    const std::size_t done = ops.count_buckets(sample.data(), count, context, words);
+    for (std::size_t i = done; i < count; ++i) ++words[context.bucket(sample[i])];
+    for (std::uint64_t& found : words) found = found * segment.size() / count;
+    return words;
 }
 
 }  // namespace
 
+void XcCoder::sample(std::span<const std::uint16_t> base,
+                     std::uint8_t mantissa_bits,
+                     XcExponents& words) const {
+    const XcContext context{mantissa_bits, 0};
+    constexpr std::size_t kEvery = kXcWindowSegments * kSegmentWords;
+    for (std::size_t first = 0; first < base.size(); first += kEvery) {
+        const auto some = base.subspan(first, std::min(kXcWindowSample, base.size() - first));
+        for (const std::uint16_t word : some) ++words[context.exponent(word)];
+    }
+}
+
 void XcCoder::scan(std::span<const std::uint16_t> base,
                    const Changes& changes,
-                   std::uint8_t mantissa_bits,
+                   const XcContext& context,
                    XcTile& tile,
                    XcCounts& counts) const {
-    const XcContext context{mantissa_bits, 0};
     const std::size_t changed = changes.changed();
-    counts = {};
     tile.bits.assign((base.size() + kXcGroupWords - 1) / kXcGroupWords * (kXcGroupWords / 8), 0);
     tile.changed.assign((base.size() + kSegmentWords - 1) / kSegmentWords, 0);
+    tile.words.resize(tile.changed.size());
     tile.base.resize(changed);
     tile.step.resize(changed);
     std::span<const std::uint16_t> positions = changes.positions;
@@ -274,8 +319,7 @@ void XcCoder::scan(std::span<const std::uint16_t> base,
     for (const SegmentChanges& s : changes.segments) {
         const std::size_t first = std::size_t{s.segment} * kSegmentWords;
         REFIT_KERNEL_CHECK(first < base.size() && s.changed <= changed - at);
-        const auto segment =
-            base.subspan(first, std::min<std::size_t>(kSegmentWords, base.size() - first));
+        const auto segment = segment_of(base, s.segment);
         const auto list = [&](auto where, auto next) {
             list_segment(segment, where, next, tile.bits.data() + first / 8, tile.base.data() + at,
                          tile.step.data() + at);
@@ -294,46 +338,9 @@ void XcCoder::scan(std::span<const std::uint16_t> base,
         tile.changed[s.segment] = s.changed;
         at += s.changed;
     }
+    for (std::size_t s = 0; s < tile.words.size(); ++s)
+        tile.words[s] = count_words(ops_, segment_of(base, s), context);
     count_steps(tile, context, counts);
-    for (std::size_t first = 0; first < base.size(); first += kSegmentWords) {
-        const auto sample = base.subspan(first, std::min(kSampleWords, base.size() - first));
-        for (const std::uint16_t word : sample) ++counts.words[context.exponent(word)];
-        counts.sampled += sample.size();
-    }
-}
-
-void XcCoder::count(std::span<const std::uint16_t> base,
-                    const XcContext& context,
-                    XcBucketWords& words) const {
-    for (std::size_t first = 0; first < base.size(); first += kSegmentWords) {
-        const std::size_t all = std::min<std::size_t>(kSegmentWords, base.size() - first);
-        const auto counted = base.subspan(first, std::min(kCountedWords, all));
-        XcBucketWords found{};
-        const std::size_t done = ops_.count_buckets(counted.data(), counted.size(), context, found);
-        for (const std::uint16_t word : counted.subspan(done)) ++found[context.bucket(word)];
-        for (std::size_t b = 0; b < kXcBuckets; ++b) words[b] += found[b] * all / counted.size();
-    }
-}
-
-void XcCoder::expect(std::span<const std::uint16_t> base,
-                     const XcTile& tile,
-                     const XcTables& tables,
-                     std::vector<XcSegment>& segments) const {
-    const XcOdds odds = xc_odds(tables.flags);
-    segments.clear();
-    for (std::size_t first = 0; first < base.size(); first += kSegmentWords) {
-        const auto words =
-            base.subspan(first, std::min<std::size_t>(kSegmentWords, base.size() - first));
-        XcSegment segment;
-        segment.changed = tile.changed[first / kSegmentWords];
-        if (segment.changed != 0) {
-            const std::size_t done =
-                ops_.sum_odds(words.data(), words.size(), tables.context, odds, segment.expected);
-            for (const std::uint16_t word : words.subspan(done))
-                segment.expected += odds[tables.context.bucket(word)];
-        }
-        segments.push_back(segment);
-    }
 }
 
 bool XcCoder::encode(std::span<const std::uint16_t> base,
@@ -351,10 +358,8 @@ bool XcCoder::encode(std::span<const std::uint16_t> base,
     for (unsigned level = 1; level < kXcLevels; ++level) odds[level] = xc_odds(tables.flags, level);
     for (std::size_t s = levels.size(); s-- > 0 && !writer.over();) {
         if (levels[s] == 0) continue;
-        const std::size_t first = s * kSegmentWords;
-        writer.put_flags(
-            base.subspan(first, std::min<std::size_t>(kSegmentWords, base.size() - first)),
-            tile.bits.data() + first / 8, odds[levels[s]]);
+        writer.put_flags(segment_of(base, s), tile.bits.data() + s * (kSegmentWords / 8),
+                         odds[levels[s]]);
     }
     if (writer.over()) return false;
     writer.put_levels(levels);

@@ -18,6 +18,15 @@ struct XcRun {
     const XcOdds& odds;
 };
 
+/// Fetches the words of the group that put_flags() comes to four groups after this one into the
+/// cache; they need not exist. No processor foresees that memory is read backwards.
+inline void fetch_group_before(const std::uint16_t* words) {
+    constexpr std::uintptr_t kBytes = kXcGroupWords * sizeof(*words);
+    const std::uintptr_t group = reinterpret_cast<std::uintptr_t>(words) - 4 * kBytes;
+    for (std::uintptr_t at = 0; at < kBytes; at += 64)
+        __builtin_prefetch(reinterpret_cast<const void*>(group + at), 0, 3);
+}
+
 struct Shifts {
     unsigned left;
     unsigned right;
@@ -50,13 +59,6 @@ struct XcOps {
                                  std::size_t words,
                                  XcContext context,
                                  XcBucketWords& counts);
-
-    /// Sum of the odds of the words of a prefix; how many words that is.
-    std::size_t (*sum_odds)(const std::uint16_t* base,
-                            std::size_t words,
-                            XcContext context,
-                            const XcOdds& odds,
-                            std::uint64_t& sum);
 
     /// `bits`: 32 bytes per group. Bytes grow downwards from `out`. Encodes from the last group on.
     std::size_t (*put_flags)(const XcRun& run,

@@ -21,6 +21,7 @@
 #elif HWY_TARGET == HWY_AVX2
 #define REFIT_XC_VECTORS 1
 #include "kernels/cpu/xc_avx2.inl"
+#include "kernels/cpu/xc_avx2_put.inl"
 #else
 #define REFIT_XC_VECTORS 0
 #endif
@@ -53,8 +54,7 @@ std::size_t set_bits(const std::uint8_t* bits, std::size_t bytes, std::uint16_t*
 }
 
 XcOps xc_ops() {
-    return {&set_bits,  &test_bits, &count_buckets, &sum_odds,
-            &put_flags, &get_flags, &put_list,      &get_list};
+    return {&set_bits, &test_bits, &count_buckets, &put_flags, &get_flags, &put_list, &get_list};
 }
 #else
 XcOps xc_ops() { return xc_plain_ops(); }
@@ -98,8 +98,6 @@ XcOps xc_plain_ops() {
     ops.test_bits = &plain_test_bits;
     ops.count_buckets = [](const std::uint16_t*, std::size_t, XcContext,
                            XcBucketWords&) -> std::size_t { return 0; };
-    ops.sum_odds = [](const std::uint16_t*, std::size_t, XcContext, const XcOdds&,
-                      std::uint64_t&) -> std::size_t { return 0; };
     ops.put_flags = [](const XcRun&, const std::uint8_t*, XcLanes&, std::byte*&) -> std::size_t {
         return 0;
     };

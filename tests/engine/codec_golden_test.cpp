@@ -262,7 +262,7 @@ TEST(Golden, PayloadOfTheWorkedExampleHolds) {
     device->diff(base, next, changes);
     XcTile tile;
     XcCounts counts;
-    device->xc_scan(base, changes, 7, tile, counts);
+    device->xc_scan(base, changes, tables.context, tile, counts);
     ByteVector payload;
     const std::uint8_t level = 9;
     ASSERT_TRUE(device->xc_encode(base, tile, tables, std::span(&level, 1), payload));

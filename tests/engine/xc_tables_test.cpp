@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "engine/base/rng.hpp"
 #include "engine/codec/codec.hpp"
@@ -85,7 +86,6 @@ TEST(XcTables, OddsAreTheRatesTheyWereMadeFrom) {
         counts.steps[0][106 + b] = 1u << b;
         counts.steps[1][106 + b] = 1u << (b - 1);
     }
-    counts.sampled = 1;
     const XcTables tables = fit_xc_tables(counts, context, words, true);
     EXPECT_EQ(tables.stages, 1);
     for (std::uint32_t b = 6; b < kXcBuckets; ++b) {
@@ -96,6 +96,37 @@ TEST(XcTables, OddsAreTheRatesTheyWereMadeFrom) {
     const XcTables blind = fit_xc_tables(counts, context, words, false);
     const double mean = 65534.0 / (15 << 20);
     EXPECT_NEAR(xc_hazard(blind.flags[3]) / 16384.0, mean, 0.05 * mean + 1.0 / 16384);
+}
+
+TEST(XcTables, ExpectWhatTheOddsOfTheWordsAddUpTo) {
+    XcTables tables;
+    for (std::size_t b = 0; b < kXcBuckets; ++b)
+        tables.flags[b] = static_cast<std::uint8_t>(90 + 3 * b);
+    XcTile tile;
+    tile.changed = {5, 0, 4096};
+    tile.words.resize(3);
+    tile.words[0][2] = 7;
+    tile.words[0][15] = 4089;
+    tile.words[2].fill(256);
+    const XcOdds odds = xc_odds(tables.flags);
+    const std::vector<XcSegment> segments = expect_xc(tile, tables);
+    ASSERT_EQ(segments.size(), 3u);
+    EXPECT_EQ(segments[0].changed, 5u);
+    EXPECT_EQ(segments[0].expected, 7u * odds[2] + 4089u * odds[15]);
+    EXPECT_EQ(segments[1].changed, 0u);
+    EXPECT_EQ(segments[1].expected, 0u);
+    EXPECT_EQ(segments[2].changed, 4096u);
+    EXPECT_EQ(segments[2].expected, 256 * std::accumulate(odds.begin(), odds.end(), 0ull));
+}
+
+TEST(XcTables, WindowLeavesAtMostOneWordIn32Above) {
+    XcExponents sample{};
+    sample[100] = 31 * 64;
+    sample[120] = 2 * 31;
+    EXPECT_EQ(fit_xc_context(sample, 7), (XcContext{7, 100 - 15}));
+    sample[120] = 2 * 32 + 1;
+    EXPECT_EQ(fit_xc_context(sample, 7), (XcContext{7, 120 - 15}));
+    EXPECT_EQ(fit_xc_context(XcExponents{}, 10), (XcContext{10, 1}));
 }
 
 TEST(XcLevels, FollowTheRateOfTheSegment) {

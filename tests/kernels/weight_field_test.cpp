@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <map>
 #include <random>
@@ -37,7 +38,7 @@ FieldTensor tensor_of(FieldLaw law, std::uint64_t columns = 1000) {
 std::vector<FieldTensor> every_kind() {
     std::vector<FieldTensor> tensors;
     for (const FieldLaw law :
-         {FieldLaw::still, FieldLaw::drift, FieldLaw::spread, FieldLaw::even}) {
+         {FieldLaw::still, FieldLaw::drift, FieldLaw::spread, FieldLaw::even, FieldLaw::fresh}) {
         tensors.push_back(tensor_of(law));
         tensors.back().any_word = law == FieldLaw::even;
         tensors.push_back(tensors.back());
@@ -124,7 +125,7 @@ TEST(WeightField, EpochsDifferInWhatChanges) {
         const Versions one = fill(tensor, {5, 0}, 1000, {0, 8});
         const Versions other = fill(tensor, {5, 0}, 1000, {kEpochVersions, 8});
         EXPECT_EQ(one.base, other.base);
-        EXPECT_NE(one.next, other.next);
+        EXPECT_EQ(one.next == other.next, tensor.law == FieldLaw::fresh);  // its orbit is for good
     }
 }
 
@@ -155,12 +156,16 @@ TEST(WeightField, GoldenWords) {
     const std::map<FieldLaw, std::uint64_t> expected{{FieldLaw::still, 0x83B801053987898Cu},
                                                      {FieldLaw::drift, 0x0DC127494025E6B1u},
                                                      {FieldLaw::spread, 0x1228E84B86070B1Bu},
-                                                     {FieldLaw::even, 0x36A3CDF2B0382452u}};
+                                                     {FieldLaw::even, 0x36A3CDF2B0382452u},
+                                                     {FieldLaw::fresh, 0x94247F51888D6269u}};
     EXPECT_EQ(hashes, expected);
 }
 
 /// The sums of drift_words() with every product fused into the sum behind it.
-std::uint16_t fused_word(const FieldRow& row, const FieldOrbit& orbit, const FieldColumn& column) {
+std::uint16_t fused_word(const FieldTensor& tensor,
+                         const FieldRow& row,
+                         const FieldOrbit& orbit,
+                         const FieldColumn& column) {
     const field::Random random = field::random_of(row, column);
     float digits[2] = {0, 0};
     for (int k = 0; k < 8; ++k) {
@@ -172,9 +177,15 @@ std::uint16_t fused_word(const FieldRow& row, const FieldOrbit& orbit, const Fie
                                            static_cast<int>(random.more & 255u) +
                                            static_cast<int>(random.more >> 8 & 255u) - 383);
     const auto fine = static_cast<float>(random.weight & 0xFFFFFu);
-    const float weight =
+    float weight =
         std::fma(coarse, row.coarse_scale, std::fma(fine, row.fine_scale, 0.0F)) + row.centre;
     float drift = std::fma(fast, orbit.fast, orbit.bias);
+    if (tensor.law == FieldLaw::fresh) {
+        const std::uint32_t bits = std::bit_cast<std::uint32_t>(weight) + 0x8000u;
+        weight = std::bit_cast<float>(bits & 0xFFFF0000u);
+        const auto offset = static_cast<float>(field::offset(random));
+        drift = std::fma(offset, row.offset_scale, drift);
+    }
     drift = std::fma(digits[1], orbit.slow_sin, drift);
     drift = std::fma(digits[0], orbit.slow_cos, drift);
     const auto less = static_cast<float>((row.column_key + column.counter) >> 29 & row.column_mask);
@@ -183,8 +194,8 @@ std::uint16_t fused_word(const FieldRow& row, const FieldOrbit& orbit, const Fie
 }
 
 TEST(WeightField, FusedArithmeticGivesTheSameBits) {
-    for (const int level : {-25, -17, -9, -2, 8}) {
-        FieldTensor tensor = tensor_of(FieldLaw::drift);
+    for (const int level : {-26, -25, -18, -17, -9, -8, -3, -2, 7, 8}) {
+        FieldTensor tensor = tensor_of(level % 2 == 0 ? FieldLaw::fresh : FieldLaw::drift);
         tensor.activity = level * 64 + 63;
         for (std::uint64_t row = 0; row < 64; ++row) {
             const FieldSpan span{row, 1};
@@ -192,8 +203,10 @@ TEST(WeightField, FusedArithmeticGivesTheSameBits) {
             const Versions versions = fill(tensor, {row, 0}, 1000, span);
             for (std::uint32_t c = 0; c < 1000; ++c) {
                 const FieldColumn column = field_column(c);
-                ASSERT_EQ(versions.base[c], fused_word(constants, constants.from, column)) << c;
-                ASSERT_EQ(versions.next[c], fused_word(constants, constants.to, column)) << c;
+                ASSERT_EQ(versions.base[c], fused_word(tensor, constants, constants.from, column))
+                    << c;
+                ASSERT_EQ(versions.next[c], fused_word(tensor, constants, constants.to, column))
+                    << c;
             }
         }
     }
@@ -216,9 +229,79 @@ TEST(WeightField, NoSumOfAnOrbitNeedsMoreThan24Bits) {
     }
 }
 
+TEST(WeightField, NoSumOfAFreshWordNeedsMoreThan24Bits) {
+    for (std::int32_t level = 15 * 64; level < 16 * 64; ++level) {  // the scale is 1
+        FieldTensor tensor = tensor_of(FieldLaw::fresh);
+        tensor.activity = level;
+        tensor.row_spread = 0;
+        const float offset = 383 * field_row(tensor, 0, {}).offset_scale;
+        ASSERT_EQ(std::fmod(offset, 1.0F), 0);
+        for (std::uint32_t phase = 0; phase < 64; ++phase) {
+            const FieldOrbit o = field::orbit(level, phase, 0, true);
+            const float most =
+                60 * (std::abs(o.slow_cos) + std::abs(o.slow_sin)) + 63 * std::abs(o.fast) + offset;
+            ASSERT_LE(most * 16, 16'777'216.0F) << level;
+        }
+    }
+}
+
+/// Bytes of the offset, and what else a word draws, share no bits worth mentioning.
+TEST(WeightField, OffsetsOfFreshWordsAreOnTheirOwn) {
+    constexpr std::uint32_t kCount = 1u << 20;
+    const FieldRow row = field_row(tensor_of(FieldLaw::fresh, kCount), 3, {});
+    double sum = 0;
+    double square = 0;
+    std::array<double, 4> product{};
+    for (std::uint32_t c = 0; c < kCount; ++c) {
+        const field::Random random = field::random_of(row, field_column(c));
+        const double offset = (field::offset(random) + 0.5) / 128;
+        sum += offset;
+        square += offset * offset;
+        double digits = 0;
+        for (unsigned k = 0; k < 4; ++k) digits += (random.epoch >> (4 * k) & 15u) - 7.5;
+        const double weight = (random.weight >> 24) + (random.more & 255u) - 255.0;
+        product[0] += offset * digits / 9.22;
+        product[1] += offset * weight / 104.5;
+        product[2] += offset * (((random.more ^ row.epoch) >> 26) - 31.5) / 18.5;
+        product[3] += (offset * offset - 1) * std::abs(weight) / 104.5;
+    }
+    EXPECT_NEAR(sum / kCount, 0, 0.006);
+    EXPECT_NEAR(square / kCount, 1, 0.006);
+    for (const double p : product) EXPECT_NEAR(p / kCount, 0, 0.006);  // six standard deviations
+}
+
+TEST(WeightField, AFreshWordStaysUntilItReachesAnEdgeOfItsCell) {
+    FieldTensor tensor = tensor_of(FieldLaw::fresh);
+    tensor.activity = -24 * 64;  // 33 times 2^-24 is well below half of 2^(e-7) from e = -10 on
+    std::map<bool, int> by_size;
+    for (std::uint64_t row = 0; row < 64; ++row) {
+        const Versions versions = fill(tensor, {row, 0}, 1000, {7, 1});
+        for (std::size_t i = 0; i < versions.base.size(); ++i) {
+            const bool large = (versions.base[i] >> 7 & 0xFF) >= 127 - 9;
+            by_size[large] += versions.base[i] != versions.next[i] ? 1 : 0;
+        }
+    }
+    EXPECT_EQ(by_size[true], 0);
+    EXPECT_GT(by_size[false], 20);
+}
+
+TEST(WeightField, StepsOfAVersionAreStepsOfItsOrbit) {
+    for (const FieldLaw law : {FieldLaw::drift, FieldLaw::fresh}) {
+        FieldTensor one = tensor_of(law);
+        FieldTensor three = one;
+        three.steps = 3;
+        for (const std::uint64_t version : {0u, 4u, 20u}) {
+            const Versions single = fill(one, {5, 0}, 1000, {3 * version, 3});
+            const Versions triple = fill(three, {5, 0}, 1000, {version, 1});
+            EXPECT_EQ(single.base, triple.base);
+            EXPECT_EQ(single.next, triple.next);
+        }
+    }
+}
+
 TEST(WeightField, StillAndCertainAreExact) {
     for (FieldTensor tensor : every_kind()) {
-        if (tensor.law == FieldLaw::drift) continue;
+        if (tensor.law == FieldLaw::drift || tensor.law == FieldLaw::fresh) continue;
         tensor.hot_chance = tensor.chance = std::uint64_t{1} << 32;
         for (std::uint64_t version = 0; version < 70; ++version) {
             EXPECT_EQ(changed(fill(tensor, {version, 0}, 1000, {version, 1})),

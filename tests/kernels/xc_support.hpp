@@ -81,7 +81,7 @@ inline std::vector<std::byte> encode_xc(Device& device, const XcCase& of) {
     device.diff(of.base, of.next, changes);
     XcTile tile;
     XcCounts counts;
-    device.xc_scan(of.base, changes, of.tables.context.mantissa_bits, tile, counts);
+    device.xc_scan(of.base, changes, of.tables.context, tile, counts);
     std::vector<std::byte> payload(3, std::byte{0xAB});
     const bool coded = device.xc_encode(of.base, tile, of.tables, of.levels, payload);
     EXPECT_EQ(std::vector<std::byte>(payload.begin(), payload.begin() + 3),

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <tuple>
 
 #include "engine/base/hash.hpp"
 #include "engine/codec/change_stats.hpp"
+#include "workloads/field_rate.hpp"
 
 namespace refit {
 namespace {
@@ -51,7 +53,7 @@ double rate_of(const WordPair& pair) {
 /// Six standard deviations of a count of `words` draws at `rate`.
 double six_sigma(double words, double rate) { return 6 * std::sqrt(words * rate * (1 - rate)); }
 
-TEST(Profiles, AreSixWithASourceEach) {
+TEST(Profiles, AreSevenWithASourceEach) {
     std::vector<std::string_view> names;
     for (const Profile& profile : profiles()) {
         names.push_back(profile.name);
@@ -59,7 +61,7 @@ TEST(Profiles, AreSixWithASourceEach) {
         EXPECT_EQ(find_profile(profile.name), &profile);
     }
     EXPECT_EQ(names, (std::vector<std::string_view>{"uniform", "adam", "clustered", "moe",
-                                                    "random-bits", "constant-density"}));
+                                                    "random-bits", "constant-density", "real"}));
     EXPECT_EQ(find_profile("unif"), nullptr);
 }
 
@@ -86,7 +88,8 @@ TEST(MakePair, OneSeedIsTheSameBytesEverywhere) {
         {"clustered", "83ee85f6518e2fdf6b6d80eb6e5b83d0ee85b5b391c6df90412c1295354089ad"},
         {"moe", "8032d6a42bc73afe60796dbd194c86d4d012f4f1a4d3b4f295bf7ce7e00c8c01"},
         {"random-bits", "752d00e73d80120b2d73d722c27b34ad3194f0f6fb8183306bfd3c0ef3d9950e"},
-        {"constant-density", "a67e497c40f836128917991e1fcffe39e8fcfa6e1d79011e757f2a90ee458458"}};
+        {"constant-density", "a67e497c40f836128917991e1fcffe39e8fcfa6e1d79011e757f2a90ee458458"},
+        {"real", "6d2dbb1e17185257c8a125c6ce558c659b6e0a13703c734add3eec8be69c93b9"}};
     for (const Profile& profile : profiles()) {
         const PairSpec spec{profile, std::uint64_t{64} << 10, 30'000, 7, {}};
         const auto one = make_cpu_device(1);
@@ -100,10 +103,11 @@ TEST(MakePair, OneSeedIsTheSameBytesEverywhere) {
     }
 }
 
-TEST(MakePair, BaseDoesNotFollowTheRate) {
+TEST(MakePair, BaseFollowsTheRateOnlyWhereItMovedBefore) {
     for (const Profile& profile : profiles()) {
         const WordPair slow = pair_of(profile.name.data(), kWords, 10'000);
-        EXPECT_EQ(slow.base, pair_of(profile.name.data(), kWords, 50'000).base);
+        EXPECT_EQ(slow.base == pair_of(profile.name.data(), kWords, 50'000).base,
+                  profile.law != FieldLaw::fresh);
         EXPECT_EQ(rate_of(pair_of(profile.name.data(), kWords, 0)), 0);
     }
 }
@@ -122,7 +126,7 @@ TEST(MakePair, HitsTheRateThatIsAsked) {
     }
 }
 
-TEST(MakePair, ChangesOfAllButTwoProfilesAreOneStep) {
+TEST(MakePair, ChangesOfAllButFourProfilesAreOneStep) {
     for (const Profile& profile : profiles()) {
         const WordPair pair = pair_of(profile.name.data(), kWords, 50'000);
         std::map<int, double> steps;
@@ -131,7 +135,9 @@ TEST(MakePair, ChangesOfAllButTwoProfilesAreOneStep) {
         const double changed = static_cast<double>(count_changed(pair, 0, pair.base.size()));
         const double one = steps[1] + steps[-1];
         EXPECT_NEAR(steps[1], one / 2, six_sigma(one, 0.5) + 1) << profile.name;
-        if (profile.law == FieldLaw::drift) {
+        if (profile.law == FieldLaw::fresh) {
+            EXPECT_NEAR(one / changed, 0.785, 0.01);
+        } else if (profile.law == FieldLaw::drift) {
             EXPECT_NEAR(one / changed, profile.idle_experts ? 0.81 : 0.865, 0.01);
         } else {
             EXPECT_EQ(one / changed > 0.99, !profile.any_word) << profile.name;
@@ -207,6 +213,67 @@ TEST(MakePair, SevenExpertsInEightAreIdle) {
     EXPECT_GE(active.size(), 4u);
 }
 
+TEST(MakePair, EveryPresetHitsItsRateFromAnyVersion) {
+    const auto device = make_cpu_device(1);
+    for (const Preset& preset : presets()) {
+        const Profile* const profile = find_profile(preset.profile);
+        ASSERT_NE(profile, nullptr) << preset.name;
+        EXPECT_EQ(find_preset(preset.name), &preset);
+        EXPECT_EQ(profile->law == FieldLaw::fresh, preset.fresh) << preset.name;
+        for (const std::uint64_t version : {0u, 5u, 63u}) {
+            const WordPair pair = make_pair(
+                *device,
+                {*profile, 4 * kWords, preset.changed_per_million, 5, {version, 1}, preset.steps});
+            const double asked = preset.changed_per_million * 1e-6;
+            EXPECT_NEAR(rate_of(pair), asked, 0.02 * asked) << preset.name << " " << version;
+        }
+    }
+    EXPECT_EQ(find_preset("3%-"), nullptr);
+}
+
+TEST(MakePair, NetRateOfManyStepsIsTheOneAsked) {
+    const auto device = make_cpu_device(1);
+    for (const char* name : {"adam", "moe", "real"}) {
+        for (std::uint32_t steps = 1; steps <= kRateStepsMax; steps += steps < 4 ? 1 : 7) {
+            const WordPair pair =
+                make_pair(*device, {*find_profile(name), 4 * kWords, 40'000, 3, {}, steps});
+            EXPECT_NEAR(rate_of(pair), 0.04, 0.02 * 0.04) << name << " " << steps;
+        }
+    }
+}
+
+TEST(Profiles, RealTakesAsManyStepsAsItsTrace) {
+    const Profile& real = *find_profile("real");
+    EXPECT_EQ(own_steps(real, 0), 1u);
+    EXPECT_EQ(own_steps(real, 8'402), 1u);
+    EXPECT_EQ(own_steps(real, 24'803), 4u);
+    EXPECT_EQ(own_steps(real, 30'000), 5u);
+    EXPECT_EQ(own_steps(real, 62'708), 16u);
+    EXPECT_EQ(own_steps(real, 950'000), 16u);
+    EXPECT_EQ(own_steps(*find_profile("adam"), 62'708), 1u);
+}
+
+TEST(Profiles, RatesOutOfReachAreOneLine) {
+    for (const Profile& profile : profiles()) {
+        EXPECT_TRUE(check_rate(profile, profile.changed_per_million_max).has_value());
+        EXPECT_EQ(check_rate(profile, 999'999).has_value(),
+                  profile.changed_per_million_max == 1'000'000);
+    }
+    const auto none = Catalog::make({{"a.experts.1.up_proj.weight", WordType::bf16, {64, 64}},
+                                     {"model.norm.weight", WordType::bf16, {4096}}});
+    ASSERT_TRUE(none.has_value());
+    for (const auto& [name, rate, text] :
+         {std::tuple{"moe", 250'001u, "profile moe changes 25 % of the words at most, not 25.0001"},
+          std::tuple{"real", 600'000u, "profile real does not change 60 % of the words of this"},
+          std::tuple{"adam", 600'000u, "profile adam does not change 60 % of the words of this"}}) {
+        const auto fields = solve_field(
+            none.value(), {.profile = *find_profile(name), .changed_per_million = rate});
+        ASSERT_FALSE(fields.has_value()) << name;
+        EXPECT_EQ(fields.error().code, ErrorCode::invalid_input);
+        EXPECT_EQ(fields.error().what.rfind(text, 0), 0u) << fields.error().what;
+    }
+}
+
 double bound_of(const char* profile, std::uint32_t per_million) {
     const auto device = make_cpu_device(1);
     const WordPair pair = pair_of(profile, 16 * kWords, per_million);
@@ -230,7 +297,11 @@ TEST(MakePair, BoundIsThatOfTheProfile) {
     // The law on the exponent histograms of the three traces gives .0686/.1802/.2807 (all three
     // within .0002/.0004/.0008) before rows and columns differ in activity, which adds 1 to 3 %.
     const std::vector<double> adam{0.0695, 0.1840, 0.2865};
+    // What coded sizes of the dense trace are between: .0501 at .84 %, .1280 at 2.48, .2868
+    // at 6.27.
+    const std::vector<double> real{0.0604, 0.1541, 0.2429};
     for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_NEAR(bounds["real"][i], real[i], 0.02 * real[i]);
         EXPECT_NEAR(bounds["uniform"][i], uniform[i], 0.01 * uniform[i]);
         EXPECT_NEAR(bounds["adam"][i], adam[i], 0.015 * adam[i]);
     }

@@ -1,12 +1,12 @@
-// How close profile adam comes to training: the field on the trace's own catalog, beside the words
-// of the shipped trace (RL steps 30 to 46, lr 2e-6) and what was measured on three RL runs
-// (../shared/traces/profile.json).
+// How close profiles adam and real come to training: the field on the trace's own catalog, beside
+// the words of the shipped trace (RL steps 30 to 46, lr 2e-6) and what was measured on three RL
+// runs (../shared/traces/profile.json).
 //
 // Start     the traces began at BF16 words, so weights above 2^-7 have not yet drifted through
-//           their rounding cell and change less. The field has no such start: it is compared with
-//           the steady phase of profile.json, and with the trace below 2^-7, where that is
-//           forgotten. Over all exponents the trace's changes grow as k^0.69, the field's as
-//           k^0.8, for this reason alone.
+//           their rounding cell and change less. Profile adam has no such start: it is compared
+//           with the steady phase of profile.json, and with the trace below 2^-7, where that is
+//           forgotten. Over all exponents the trace's changes grow as k^0.69, those of adam as
+//           k^0.8, for this reason alone. Profile real is compared with the trace as it is.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,6 +15,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "engine/codec/change_stats.hpp"
 #include "tests/engine/codec_fixture.hpp"
 #include "workloads/profile.hpp"
 #include "workloads/trace.hpp"
@@ -85,10 +86,43 @@ protected:
         return base;
     }
 
+    /// Versions 0 and 1 of profile real.
+    static std::array<WordVector, 2> real_words(std::uint32_t per_million) {
+        WordVector base(catalog().words().count);
+        WordVector next(base.size());
+        const auto fields = make_field(catalog(), *find_profile("real"), per_million, 11);
+        for (std::uint32_t id = 0; id < fields.size(); ++id) {
+            const Tensor& tensor = catalog().tensor(id);
+            fill_words(field_levels().front().fill, fields[id], 0, {},
+                       std::span(base).subspan(tensor.first_word, tensor.words),
+                       std::span(next).subspan(tensor.first_word, tensor.words));
+        }
+        return {std::move(base), std::move(next)};
+    }
+
+    static ChangeStats stats_of(const WordVector& base, const WordVector& next) {
+        const MemoryWeights old_words(catalog(), base);
+        const MemoryWeights new_words(catalog(), next);
+        return measure_change(*device_, catalog(), Grid(catalog()), old_words, new_words);
+    }
+
     static inline std::unique_ptr<Device> device_;
     static inline std::unique_ptr<StepSource> trace_;
     static inline json profile_;
 };
+
+/// Changed share of the words of each exponent of `base`.
+std::map<int, double> rates_by_exponent(const WordVector& base, const WordVector& next) {
+    std::map<int, std::array<double, 2>> counts;
+    for (std::size_t i = 0; i < base.size(); ++i) {
+        auto& [words, changed] = counts[exponent_of(base[i])];
+        words += 1;
+        changed += base[i] != next[i] ? 1 : 0;
+    }
+    std::map<int, double> rates;
+    for (const auto& [exponent, count] : counts) rates[exponent] = count[1] / count[0];
+    return rates;
+}
 
 TEST_F(Realism, RateAndShareByExponentAreThoseOfTheSteadyPhase) {
     if (profile_.is_null()) GTEST_SKIP() << "../shared/traces/profile.json is not here";
@@ -294,6 +328,52 @@ TEST_F(Realism, CodecsThatSeeNoExponentsNeedAsManyBitsPerChange) {
         std::printf("%s %.2f (%.2f) bits per change\n", codec, made, real);
         // 2 % of the changes more are one step long here, and the rate is good to 2 %.
         EXPECT_NEAR(made, real, 0.03 * real) << codec;
+    }
+}
+
+/// Profile real and the trace, version 0 to k: the same rates where the changes are, and as many
+/// bits for a coder that knows the old exponents.
+TEST_F(Realism, RealIsTheTraceAtOneFourAndSixteenSteps) {
+    // Two samples of these counts repeat to 0.5 % of the bound. At 16 steps the trace's masters
+    // have moved further by half; the field's are as far from their start at every version.
+    const std::map<std::uint64_t, double> tolerances{{1, 0.03}, {4, 0.03}, {16, 0.05}};
+    const WordVector first = trace_words(0);
+    for (const auto& [steps, tolerance] : tolerances) {
+        const WordVector last = trace_words(steps);
+        const ChangeStats real = stats_of(first, last);
+        const auto per_million = static_cast<std::uint32_t>(
+            1e6 * static_cast<double>(real.changed) / static_cast<double>(real.words) + 0.5);
+        ASSERT_EQ(own_steps(*find_profile("real"), per_million), steps);
+        const auto [base, next] = real_words(per_million);
+        const ChangeStats made = stats_of(base, next);
+        const double ratio = made.bound_bits / real.bound_bits;
+        std::printf("%d steps: %.4f (%.4f) changed, %.4f (%.4f) bits per parameter\n",
+                    static_cast<int>(steps),
+                    static_cast<double>(made.changed) / static_cast<double>(made.words),
+                    per_million * 1e-6, made.bound_bits / static_cast<double>(made.words),
+                    real.bound_bits / static_cast<double>(real.words));
+        EXPECT_NEAR(static_cast<double>(made.changed), static_cast<double>(real.changed),
+                    0.02 * static_cast<double>(real.changed));
+        EXPECT_NEAR(ratio, 1, tolerance) << steps;
+        const auto real_rates = rates_by_exponent(first, last);
+        const auto made_rates = rates_by_exponent(base, next);
+        for (int exponent = -14; exponent <= -4; ++exponent) {
+            const double r = real_rates.at(exponent);
+            const double m = made_rates.at(exponent);
+            std::printf("  2^%-3d %.5f (%.5f)\n", exponent, m, r);
+            // From 2^-8 on it matters which words have moved half a cell since the start. Here an
+            // active row has moved further; in training, the first steps moved all rows alike.
+            if (exponent >= -6) {
+                EXPECT_LT(m, 0.003) << exponent;
+            } else {
+                EXPECT_NEAR(m, r,
+                            (exponent <= -9   ? 0.07
+                             : exponent == -8 ? 0.17
+                                              : 0.32) *
+                                r)
+                    << exponent;
+            }
+        }
     }
 }
 
