@@ -288,7 +288,7 @@ Result<Regions> parse_regions(std::string_view text) {
 }
 
 Result<Regions> load_regions(const std::filesystem::path& file) {
-    auto text = read_text_file(file);
+    auto text = load_text_file(file);
     if (!text.has_value()) return in_file(text.error(), file.string());
     auto regions = parse_regions(text.value());
     if (!regions.has_value()) return in_file(regions.error(), file.string());

@@ -280,7 +280,7 @@ Result<Architecture> parse_config(std::string_view json) {
 }  // namespace
 
 Result<Architecture> architecture_of_config(const std::filesystem::path& file) {
-    auto text = read_text_file(file);
+    auto text = load_text_file(file);
     if (!text.has_value()) return in_file(text.error(), file.string());
     auto architecture = parse_config(text.value());
     if (!architecture.has_value()) return in_file(architecture.error(), file.string());

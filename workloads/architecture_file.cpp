@@ -209,7 +209,7 @@ Result<Architecture> parse_architecture(std::string_view text) {
 }  // namespace
 
 Result<Architecture> load_architecture(const std::filesystem::path& file) {
-    auto text = read_text_file(file);
+    auto text = load_text_file(file);
     if (!text.has_value()) return in_file(text.error(), file.string());
     auto architecture = parse_architecture(text.value());
     if (!architecture.has_value()) return in_file(architecture.error(), file.string());

@@ -9,7 +9,7 @@
 
 namespace refit {
 
-Result<std::string> read_text_file(const std::filesystem::path& path) {
+Result<std::string> load_text_file(const std::filesystem::path& path) {
     constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 20;
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored)) return Error{ErrorCode::not_found, "no such file"};

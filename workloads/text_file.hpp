@@ -12,6 +12,6 @@
 
 namespace refit {
 
-Result<std::string> read_text_file(const std::filesystem::path& path);
+Result<std::string> load_text_file(const std::filesystem::path& path);
 
 }  // namespace refit

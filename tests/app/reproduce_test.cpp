@@ -135,6 +135,16 @@ TEST_F(Reproduce, TheFolderHoldsTheDocumentItsTablesAndAPicture) {
     EXPECT_TRUE(unknown.one_line()) << unknown.err;
 }
 
+TEST(ReproduceReadme, ShowsWhatTheShippedDocumentSays) {
+    const fs::path root = REFIT_SOURCE_DIR;
+    const Outcome summary =
+        run_refit({"reproduce", "--markdown", (root / "results/measured/reproduce.json").string()});
+    ASSERT_EQ(summary.code, 0) << summary.err;
+    const std::string readme = read_text_file(root / "README.md");
+    EXPECT_NE(readme.find("<!-- refit reproduce -->\n" + summary.out), std::string::npos)
+        << "make it again: tests/tools/readme_tables.sh";
+}
+
 TEST_F(Reproduce, EveryKeyIsDocumented) {
     const std::string page = read_text_file(fs::path(REFIT_SOURCE_DIR) / "results/README.md");
     const std::size_t first = page.find("## Published figures: `refit.reproduce/1`");

@@ -40,9 +40,9 @@ TEST(Usage, MistakesAreTwoWithAHint) {
 TEST(Usage, BareProgramAsksTheQuestionsItCanAnswer) {
     const Outcome bare = run_refit({});
     EXPECT_EQ(bare.code, 0);
-    EXPECT_NE(bare.out.find("encode, apply, verify, inspect"), std::string::npos);
+    EXPECT_NE(bare.out.find("profile, bench, encode, apply, verify, inspect"), std::string::npos);
     EXPECT_NE(bare.out.find("refit --help"), std::string::npos);
-    for (const char* later : {"reproduce", "sweep", "demo", "launch"})
+    for (const char* later : {"sweep", "demo", "launch"})
         EXPECT_EQ(bare.out.find(later), std::string::npos) << later;
 }
 
@@ -57,8 +57,8 @@ TEST(Usage, HelpAndVersionAreOnStdout) {
 }
 
 TEST(Usage, EveryListAndDoctorIsOneDocument) {
-    for (const char* topic :
-         {"codecs", "scenarios", "topologies", "layouts", "backends", "links", "models"}) {
+    for (const char* topic : {"codecs", "scenarios", "topologies", "layouts", "backends", "links",
+                              "models", "profiles", "presets", "published"}) {
         const Outcome listed = run_refit({"list", topic, "--json"});
         EXPECT_EQ(listed.code, 0) << listed.err;
         const auto document = listed.document();

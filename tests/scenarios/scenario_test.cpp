@@ -39,7 +39,7 @@ Result<Scenario> load_edited(const std::string& from, const std::string& to) {
 
 TEST(ShippedScenarios, AllLoadAndAreValid) {
     const auto names = shipped_scenarios(kRoot);
-    EXPECT_EQ(names, (std::vector<std::string>{"faults", "first", "smoke"}));
+    EXPECT_EQ(names, (std::vector<std::string>{"faults", "first", "model", "smoke"}));
     for (const std::string& name : names) {
         const auto scenario = load(name);
         EXPECT_TRUE(scenario.has_value()) << scenario.error().where << scenario.error().what;
@@ -127,7 +127,7 @@ TEST(ScenarioFile, EveryMistakeIsNamedWithLineAndKey) {
         {"\"fsdp:dp4\"", "\"fsdp\"", "", "trainer_layout: "},
         {"\"fsdp:dp4\"", "\"zigzag:z3\"", "", "trainer_layout: "},
         {"\"dense\"", "\"thin\"", ":15", "source.trace: \"thin\": no such file"},
-        {"trace = \"dense\"", "", ":14", "source: needs either trace or versions"},
+        {"trace = \"dense\"", "", ":14", "source: needs one of trace, versions and model"},
         {"encode = { value = \"8 TB/s\"", "encode = { value = \"0 B/s\"", "",
          "fleet.encode.value: must be over 0"},
         {"encode = { value = \"8 TB/s\", ", "encode = { ", ":30", "fleet.encode.value: is missing"},
