@@ -87,6 +87,7 @@ void describe_run(const Scenario& scenario, const Device& device, double scale, 
     if (const auto codec = find_codec(record.codec); codec.has_value())
         record.codec_summary = codec.value()->summary();
     record.chunk_bytes = scenario.delta.chunk.count;
+    record.loop = scenario.loop.shape;
     record.time_provenance = time_provenance(scenario.fleet);
     record.declared_rates = declared_rates(scenario.fleet);
     record.host.cpu = cpu_name();

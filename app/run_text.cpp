@@ -89,7 +89,7 @@ std::string relay_line(const RunRecord& record) {
 std::string commit_line(const RunRecord& record, const RunFigures& f) {
     return fmt::format(
         "commit   versions 0 -> {}; longest pause {}; {} resumed transfers, re-encodes {}; "
-        "idle {} ({})",
+        "idle {} ({}); 99 % busy from a step of {} on",
         record.run.decided.version, format_seconds(f.longest_pause_seconds),
         count_resumes(record.run.timeline), record.run.totals.reencodes, percent(f.idle_fraction),
         [&] {
@@ -98,7 +98,8 @@ std::string commit_line(const RunRecord& record, const RunFigures& f) {
                 causes += fmt::format("{}{} {}", causes.empty() ? "" : ", ", cause_name(cause),
                                       format_seconds(to_seconds(time)));
             return causes.empty() ? std::string("none") : causes;
-        }());
+        }(),
+        format_seconds(f.shortest_step_seconds));
 }
 
 /// What a run of a model is sure of.

@@ -135,7 +135,9 @@ Json idle_json(const RunRecord& record, const RunFigures& f) {
         causes[std::string(cause_name(cause))] = ratio(static_cast<double>(time.count), total);
     return {{"fraction", to_json({f.idle_fraction, "1", record.time_provenance})},
             {"by_cause", causes},
-            {"replica_seconds", to_seconds(idle.replica_time)}};
+            {"replica_seconds", to_seconds(idle.replica_time)},
+            {"shortest_step_seconds",
+             to_json({f.shortest_step_seconds, "s", record.time_provenance, std::nullopt})}};
 }
 
 Json edges_json(const RunRecord& record) {
@@ -195,6 +197,9 @@ RunFigures figures(const RunRecord& record) {
     if (f.fastest != nullptr) f.speedup = ratio(f.fastest->seconds, f.refit_seconds);
     f.idle_fraction = ratio(static_cast<double>(record.run.idle.idle_total().count),
                             static_cast<double>(record.run.idle.replica_time.count));
+    f.shortest_step_seconds = record.loop == LoopShape::synchronous
+                                  ? 100 * f.refit_seconds
+                                  : std::max(f.refit_seconds, 100 * f.longest_pause_seconds);
     const CheckFigures checks = check_figures(record);
     f.exact = checks.mismatches == 0 && checks.resident_failures == 0 && checks.words_checked > 0;
     return f;

@@ -78,6 +78,7 @@ struct RunRecord {
     std::uint64_t chunk_bytes = 0;
     Provenance time_provenance = Provenance::extrapolated;
     std::string declared_rates;  // one line: what drives virtual time
+    LoopShape loop = LoopShape::one_step_off;
 
     std::vector<ChangeStats> changes;  // one per refit
     std::vector<BaselineRecord> baselines;
@@ -104,6 +105,10 @@ struct RunFigures {
     double speedup = 0;
     const BaselineRecord* fastest = nullptr;  // null without baselines
     double idle_fraction = 0;
+    /// The shortest step at which rollouts stay 99 % busy. One-step-off: a refit must be over
+    /// before the next, and a hundred pauses fit: max(refit, 100 x longest pause). Synchronous:
+    /// rollouts wait for the whole refit, so generation takes 99 of them: 100 x refit.
+    double shortest_step_seconds = 0;
     bool exact = false;
 };
 RunFigures figures(const RunRecord& record);
