@@ -24,7 +24,7 @@ namespace refit {
 /// Which words change.
 struct ChangeSpec {
     std::string profile = "adam";
-    double changed = 0.03;    // per refit
+    double changed = 0.03;  // per refit
     std::uint64_t seed = 1;
     std::uint32_t steps = 0;  // optimizer steps per refit; 0: the profile's own
 

@@ -25,10 +25,10 @@ struct ModelSpec {
     std::string name;            // a shipped architecture, an architecture file, a config.json
     std::filesystem::path file;  // what `name` stands for
     std::string profile = "adam";
-    double changed = 0.03;  // of all words, per refit
+    double changed = 0.03;    // of all words, per refit
     std::uint32_t steps = 0;  // optimizer steps per refit; 0: the profile\'s own
-    double sample = 0;      // share of the words that goes through the bit pass; 0: 128 Mi
-    bool full = false;      // all of them do
+    double sample = 0;        // share of the words that goes through the bit pass; 0: 128 Mi
+    bool full = false;        // all of them do
 };
 
 struct SourceSpec {

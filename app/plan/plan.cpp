@@ -72,7 +72,7 @@ CodecPlan plan_codec(const PlanInputs& inputs, const CodecBits& bits) {
 double worth(const PlanInputs& inputs, const CodecPlan& plan) {
     switch (inputs.objective) {
         case PlanObjective::idle:
-            return plan.loop(inputs.loop.shape).idle_fraction();
+            return plan.loop(inputs.loop.shape).shortest_step_seconds;
         case PlanObjective::cost:
             return *plan.usd(inputs.loop.shape);
         default:

@@ -24,6 +24,9 @@
 
 namespace refit {
 
+/// Least refit time; the shortest step at which rollouts stay 99 % busy (a share of idle time would
+/// praise slow codecs: they serve fewer versions); egress and idle $. The latter two in the
+/// declared loop.
 enum class PlanObjective : std::uint8_t { time, idle, cost };
 
 /// What a codec makes of the change.

@@ -100,7 +100,7 @@ void add_notes(const RefitPlan& plan, Lines& lines) {
     const PlanInputs& inputs = plan.inputs;
     lines.push_back(fmt::format("* least {}", inputs.objective == PlanObjective::time ? "refit time"
                                               : inputs.objective == PlanObjective::idle
-                                                  ? "idle in the declared loop"
+                                                  ? "step at 99 % busy in the declared loop"
                                                   : "egress and idle $ in the declared loop"));
     lines.push_back(
         fmt::format("idle      share of replica time: one-step-off, the pause of a step of {}; "
@@ -108,7 +108,7 @@ void add_notes(const RefitPlan& plan, Lines& lines) {
                     "whole refit",
                     format_seconds(to_seconds(inputs.loop.step))));
     lines.push_back(fmt::format(
-        "          after {} of generation. 99 % busy: the shortest step at which rollouts are",
+        "          after {} of generation. 99 % busy: from so short a step on, rollouts are",
         format_seconds(to_seconds(inputs.generation()))));
     lines.push_back(inputs.usd_per_gpu_hour
                         ? fmt::format("prices    {} ${:g} a GPU-hour ({})", inputs.gpu,

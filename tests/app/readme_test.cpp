@@ -34,7 +34,7 @@ TEST(Readme, EveryCommandOfTheProgramSucceedsInItsOrder) {
     const TestFolder folder;
     fs::create_directories(folder / "build");
     fs::create_symlink(REFIT_PROGRAM, folder / "build/refit");
-    for (const char* name : {"scenarios", "workloads"})
+    for (const char* name : {"scenarios", "workloads", "results"})
         fs::create_directory_symlink(root / name, folder / name);
     ::setenv("XDG_STATE_HOME", (folder / "state").c_str(), 1);
     const auto blocks = command_blocks(read_text_file(root / "README.md"));
