@@ -81,6 +81,10 @@ struct Architecture {
 /// The file's [totals] must be those of its tensors.
 Result<Architecture> load_architecture(const std::filesystem::path& file);
 
+/// The same of a text, without a name for the errors to stand in.
+Result<Architecture> parse_architecture(std::string_view toml);
+Result<Architecture> parse_architecture_config(std::string_view json);
+
 /// Named after the folder that holds the config.json.
 Result<Architecture> architecture_of_config(const std::filesystem::path& file);
 

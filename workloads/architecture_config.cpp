@@ -250,7 +250,9 @@ Error in_config_terms(Error error, std::string_view model_type) {
     return error;
 }
 
-Result<Architecture> parse_config(std::string_view json) {
+}  // namespace
+
+Result<Architecture> parse_architecture_config(std::string_view json) {
     REFIT_TRY(fields, read_fields(json));
     Config config(std::move(fields));
     const std::string model_type = config.text("model_type");
@@ -277,12 +279,10 @@ Result<Architecture> parse_config(std::string_view json) {
     return a;
 }
 
-}  // namespace
-
 Result<Architecture> architecture_of_config(const std::filesystem::path& file) {
     auto text = load_text_file(file);
     if (!text.has_value()) return in_file(text.error(), file.string());
-    auto architecture = parse_config(text.value());
+    auto architecture = parse_architecture_config(text.value());
     if (!architecture.has_value()) return in_file(architecture.error(), file.string());
     const std::filesystem::path folder = std::filesystem::absolute(file).parent_path();
     architecture.value().name = folder.filename().string();

@@ -161,6 +161,8 @@ Status read_bias(const std::string& text, AttentionBias& bias) {
     return invalid("attention_bias: must be none, qkv or qkvo");
 }
 
+}  // namespace
+
 Result<Architecture> parse_architecture(std::string_view text) {
     const toml::parse_result parsed = toml::parse(text);
     if (!parsed) {
@@ -205,8 +207,6 @@ Result<Architecture> parse_architecture(std::string_view text) {
     REFIT_CHECK(check_totals(*written, a));
     return a;
 }
-
-}  // namespace
 
 Result<Architecture> load_architecture(const std::filesystem::path& file) {
     auto text = load_text_file(file);

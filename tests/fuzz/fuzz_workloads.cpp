@@ -1,8 +1,11 @@
 #include <algorithm>
 
 #include "tests/fuzz/targets.hpp"
+#include "workloads/architecture.hpp"
+#include "workloads/change_profile.hpp"
 #include "workloads/checkpoint_layout.hpp"
 #include "workloads/safetensors.hpp"
+#include "workloads/verdicts.hpp"
 
 namespace refit::fuzz {
 
@@ -54,9 +57,59 @@ int fuzz_safetensors_index(ByteSpan bytes) {
     return 0;
 }
 
+namespace {
+
+/// Numbers that were accepted go together and stay countable.
+void check_accepted(const Result<Architecture>& architecture) {
+    if (!accepted(architecture)) return;
+    REFIT_ASSERT(check_architecture(architecture.value()).has_value());
+    const ArchitectureTotals sums = totals(architecture.value());
+    REFIT_ASSERT(sums.all.parameters > 0 && sums.all.parameters < std::uint64_t{1} << 48);
+    REFIT_ASSERT(sums.all.active <= sums.all.parameters);
+}
+
+}  // namespace
+
+int fuzz_architecture(ByteSpan bytes) {
+    check_accepted(parse_architecture(as_text(bytes)));
+    return 0;
+}
+
+int fuzz_model_config(ByteSpan bytes) {
+    check_accepted(parse_architecture_config(as_text(bytes)));
+    return 0;
+}
+
+int fuzz_change_profile(ByteSpan bytes) {
+    const auto profile = parse_profile(as_text(bytes));
+    if (!accepted(profile)) return 0;
+    REFIT_ASSERT(profile.value().changed <= profile.value().words);
+    // What was accepted is written again in a form that is accepted.
+    REFIT_ASSERT(parse_profile(profile_toml(profile.value())).has_value());
+    return 0;
+}
+
+int fuzz_published(ByteSpan bytes) {
+    const auto rows = parse_published(as_text(bytes), "p.csv");
+    if (!accepted(rows)) return 0;
+    OurFigures ours;
+    ours.bits_per_parameter = [](const NeededFigure& figure) { return 8 * figure.changed + 1e-3; };
+    std::size_t judged = 0;
+    for (const PublishedRow& row : rows.value()) {
+        REFIT_ASSERT(!row.id.empty());
+        ++judged;
+    }
+    REFIT_ASSERT(verdicts(rows.value(), ours).size() >= judged);
+    return 0;
+}
+
 std::vector<Target> workloads_targets() {
     return {{"safetensors-header", 112, fuzz_safetensors_header},
-            {"safetensors-index", 80, fuzz_safetensors_index}};
+            {"safetensors-index", 80, fuzz_safetensors_index},
+            {"architecture", 1024, fuzz_architecture},
+            {"model-config", 512, fuzz_model_config},
+            {"change-profile", 2048, fuzz_change_profile},
+            {"published", 1024, fuzz_published}};
 }
 
 }  // namespace refit::fuzz

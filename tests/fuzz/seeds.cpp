@@ -7,6 +7,7 @@
 #include "tests/engine/codec_fixture.hpp"
 #include "tests/fuzz/targets.hpp"
 #include "tests/support/files.hpp"
+#include "workloads/change_profile.hpp"
 
 namespace refit::fuzz {
 
@@ -44,6 +45,55 @@ std::vector<ByteVector> index_seeds() {
                   R"({"metadata":{"total_size":12},"weight_map":{"a":"model-1.safetensors",)"
                   R"("b":"x.safetensors"}})",
                   R"({"weight_map":{"a":"../x.safetensors"}})"});
+}
+
+std::vector<ByteVector> architecture_seeds() {
+    return texts({R"(schema = "refit.architecture/1"
+name = "a"
+source = "b"
+hidden = 2
+layers = 1
+heads = 1
+kv_heads = 1
+head_dim = 2
+intermediate = 3
+vocabulary = 4
+tied_embeddings = true
+qk_norm = false
+sinks = false
+recalled = false
+[totals]
+parameters = 50
+)",
+                  R"(schema = "refit.architecture/1"
+[experts]
+count = 2
+[latent]
+kv_rank = 1
+)"});
+}
+
+std::vector<ByteVector> config_seeds() {
+    return texts({R"({"model_type":"llama","hidden_size":2,"num_hidden_layers":1,)"
+                  R"("num_attention_heads":1,"num_key_value_heads":1,"intermediate_size":3,)"
+                  R"("vocab_size":4,"tie_word_embeddings":true})",
+                  R"({"model_type":"qwen3_moe","num_experts":2,"num_experts_per_tok":1,)"
+                  R"("moe_intermediate_size":1,"hidden_size":1e3})"});
+}
+
+std::vector<ByteVector> profile_seeds() {
+    ChangeProfile profile;
+    return texts({profile_toml(profile), "schema = \"refit.profile/1\"\n[[exponent]]\n"});
+}
+
+std::vector<ByteVector> published_seeds() {
+    const std::string header =
+        "id,system,source,model,parameters,word_bits,full_bytes,changed,payload_bytes,seconds,"
+        "full_seconds,speedup,byte_ratio,saving,anchor_every,link,link_bits_per_second,style,"
+        "time_fit,rate_origin,inferred,note\n";
+    return texts({header + "a,b,c,1B,1e9,16,,0.03,5e7,1-2,3/4,12-40,,,,x,,coo-zstd,,step,"
+                           "\"n = 1 (x)\",\"a, b\"\n",
+                  header + "z,b,c,1B,1e9,16,2e9,1,,,5,,,,,x,1e9,full,,none,,\n"});
 }
 
 Manifest manifest_of(const ByteVector& file) {
@@ -229,6 +279,10 @@ std::vector<ByteVector> seeds_of(const std::string& target) {
     if (target.starts_with(kCodec)) return codec_seeds(target.substr(kCodec.size()));
     if (target == "safetensors-header") return header_seeds();
     if (target == "safetensors-index") return index_seeds();
+    if (target == "architecture") return architecture_seeds();
+    if (target == "model-config") return config_seeds();
+    if (target == "change-profile") return profile_seeds();
+    if (target == "published") return published_seeds();
     if (target == "container") return container_seeds();
     if (target == "manifest") return manifest_seeds();
     if (target == "catalog") return catalog_seeds();

@@ -18,6 +18,10 @@ namespace refit::fuzz {
 
 int fuzz_safetensors_header(ByteSpan bytes);  // the JSON of a header
 int fuzz_safetensors_index(ByteSpan bytes);   // model.safetensors.index.json
+int fuzz_architecture(ByteSpan bytes);        // an architecture file
+int fuzz_model_config(ByteSpan bytes);        // a config.json
+int fuzz_change_profile(ByteSpan bytes);      // what `refit profile -o` writes
+int fuzz_published(ByteSpan bytes);           // published.csv, judged when it is accepted
 int fuzz_container(ByteSpan bytes);           // a whole .rfd file; record hashes are put right
 int fuzz_manifest(ByteSpan bytes);            // first byte: which record, or the whole log
 int fuzz_catalog(ByteSpan bytes);
