@@ -59,7 +59,8 @@ Result<SampleMeasures> measure_sample(const TileSample& sample,
                                       const WordPairs& pairs,
                                       const std::function<void(Words)>& between);
 
-/// Bytes of the delta of a model cut into `units` units.
+/// Bytes of the delta of a model cut into `units` units. The interval also holds what is not known
+/// of the cost of the cuts, so a sample of everything has one, too.
 Estimate estimate_payload(const TileSample& sample,
                           const SampleMeasures& measures,
                           std::size_t units);

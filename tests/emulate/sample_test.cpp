@@ -86,8 +86,10 @@ TEST(Sample, TheWholeModelAsSampleGivesTheTruthButForTheCutsBetweenUnits) {
         const Sampled all = measure(catalog, grid, catalog.words(), codec);
         const Estimate estimate = estimate_payload(all.sample, all.measures, units);
         const auto truth = static_cast<double>(true_bytes(catalog, grid, codec));
-        EXPECT_NEAR(estimate.value, truth, truth * 0.003) << codec;
-        EXPECT_DOUBLE_EQ(estimate.low, estimate.high) << "nothing is left to chance";
+        EXPECT_NEAR(estimate.value, truth, truth * 0.002) << codec;
+        EXPECT_LE(estimate.low, truth) << codec;
+        EXPECT_GE(estimate.high, truth) << codec;
+        EXPECT_LE(estimate.high - estimate.low, 0.02 * truth) << codec;
     }
 }
 
