@@ -211,7 +211,8 @@ RefitForm closed_form(const Topology& topology,
         prepared = std::max(prepared, rtt);
         applied = std::max(applied, rtt / 2 + drain + overwrite + check + rtt / 2);
         resumed = std::max(resumed, rtt / 2);
-        form.longest_pause_seconds = drain + overwrite + check + rtt;
+        form.longest_pause_seconds =
+            std::max(form.longest_pause_seconds, drain + overwrite + check + rtt);
     }
     form.encode_seconds = parts.first_ready;
     form.wire_seconds = last_arrival - parts.first_ready;

@@ -103,7 +103,7 @@ Command add_plan(CLI::App& program, const Console& console) {
                                                           {"cost", PlanObjective::cost}};
     command
         ->add_option("--objective", flags->plan.objective,
-                     "What the best codec has least of: time, idle or cost")
+                     "Best is least time, idle (step at 99 % busy) or cost")
         ->transform(CLI::CheckedTransformer(objectives))
         ->type_name("");
     add_prices(*command, flags->plan);

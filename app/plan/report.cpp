@@ -59,8 +59,7 @@ void add_head(const PlanInputs& inputs, Lines& lines) {
 }
 
 void add_times(const RefitPlan& plan, Lines& lines) {
-    lines.push_back(fmt::format("  {:<13} {:>8} {:>10} {:>9} {:>8} {:>8} {:>7} {:>7} {:>8}  {}", "",
-                                "bits per", "", "", "", "", "", "", "over", ""));
+    lines.push_back(fmt::format("  {:<13} {:>8} {:>54} {:>8}", "", "bits per", "", "over"));
     lines.push_back(fmt::format("  {:<13} {:>8} {:>10} {:>9} {:>8} {:>8} {:>7} {:>7} {:>8}  {}",
                                 "codec", "param", "payload", "refit", "encode", "wire", "stage",
                                 "pause", plan.full, "bottleneck"));
@@ -83,9 +82,9 @@ std::string loop_columns(const LoopForm& loop) {
 void add_loops(const RefitPlan& plan, Lines& lines) {
     const PlanInputs& inputs = plan.inputs;
     const bool declared = inputs.loop.shape == LoopShape::synchronous;
-    lines.push_back(fmt::format("  {:<13} {:^29}  {:^29} {:>9}", "a step",
+    lines.push_back(fmt::format("  {:<13} {:^29}  {:^29}", "a step",
                                 fmt::format("one-step-off{}", declared ? "" : " (declared)"),
-                                fmt::format("synchronous{}", declared ? " (declared)" : ""), ""));
+                                fmt::format("synchronous{}", declared ? " (declared)" : "")));
     const std::string columns = fmt::format("{:>8} {:>10} {:>9}", "idle", "99 % busy", "idle $");
     lines.push_back(fmt::format("  {:<13} {}  {} {:>9}", "codec", columns, columns, "egress $"));
     for (const CodecPlan& codec : plan.codecs) {

@@ -48,7 +48,7 @@ TEST(Payloads, ShippedTableHasEveryCodecAtEveryRate) {
     }
 }
 
-/// Left out and interpolated again, 3 % is what was measured there, within 6 %.
+/// Left out and interpolated again over five times the rate, 3 % is what was measured, within 7 %.
 TEST(Payloads, MeasuredRatesLieOnTheLineBetweenTheirNeighbours) {
     const auto table = load_payloads(kFile);
     ASSERT_TRUE(table.has_value());
@@ -60,7 +60,7 @@ TEST(Payloads, MeasuredRatesLieOnTheLineBetweenTheirNeighbours) {
             const PayloadTable gap(
                 {{profile, 0.01, codec, at(0.01)}, {profile, 0.05, codec, at(0.05)}});
             const double guess = gap.find(profile, codec, 0.03).value().bits_per_parameter;
-            EXPECT_NEAR(guess / at(0.03), 1, 0.06) << profile << " " << codec;
+            EXPECT_NEAR(guess / at(0.03), 1, 0.07) << profile << " " << codec;
         }
     }
 }
