@@ -138,7 +138,7 @@ Result<TomlDocument> TomlDocument::parse_file(const std::filesystem::path& file)
 Result<TomlDocument> TomlDocument::parse(std::string_view text, const std::string& name) {
     toml::parse_result parsed = toml::parse(text, name);
     if (!parsed) {
-        return Error{ErrorCode::invalid_input, std::string(parsed.error().description()),
+        return Error{ErrorCode::invalid_input, toml_reason(parsed.error()),
                      place_of(parsed.error().source(), name)};
     }
     auto state = std::make_unique<State>();

@@ -167,7 +167,7 @@ Result<Architecture> parse_architecture(std::string_view text) {
     const toml::parse_result parsed = toml::parse(text);
     if (!parsed) {
         return invalid(fmt::format("line {}: {}", parsed.error().source().begin.line,
-                                   parsed.error().description()));
+                                   toml_reason(parsed.error())));
     }
     Architecture a;
     std::string schema;

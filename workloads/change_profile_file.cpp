@@ -323,7 +323,7 @@ Result<ChangeProfile> parse_profile(std::string_view text) {
     if (!parsed) {
         return Error{ErrorCode::invalid_input,
                      fmt::format("line {}: {}", parsed.error().source().begin.line,
-                                 parsed.error().description())};
+                                 toml_reason(parsed.error()))};
     }
     StrictTable root(parsed.table());
     if (root.text("schema") != kProfileSchema)  // other schemas have other keys

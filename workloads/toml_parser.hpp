@@ -4,9 +4,12 @@
 //       reports the same bytes as an error right behind them. An assertion would end the program,
 //       and where NDEBUG turns it into an assumption nothing could be relied on.
 //       Its test for white space calls letters such as U+FEFB unreachable; here they are no space.
+//       What it says of an error may repeat bytes of the file: toml_reason() stays one line.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
@@ -21,3 +24,14 @@
 
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
+
+namespace refit {
+
+inline std::string toml_reason(const toml::parse_error& error) {
+    std::string reason(error.description());
+    std::ranges::replace_if(
+        reason, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
+    return reason;
+}
+
+}  // namespace refit

@@ -41,7 +41,7 @@ Result<TraceFile> parse_trace_toml(std::string_view text) {
     const toml::parse_result parsed = toml::parse(text);
     if (!parsed) {
         return invalid(fmt::format("line {}: {}", parsed.error().source().begin.line,
-                                   parsed.error().description()));
+                                   toml_reason(parsed.error())));
     }
     const toml::table& table = parsed.table();
     constexpr std::string_view kKeys[] = {"name", "licence", "origin", "base", "deltas"};
