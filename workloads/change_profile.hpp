@@ -83,6 +83,9 @@ struct ChangeProfile {
     bool whole() const { return words == checkpoint_words && other_coded_bytes == other_bytes; }
 };
 
+/// The first all-digit component of a name; more than nine digits name no layer.
+std::optional<std::uint64_t> tensor_layer(std::string_view name);
+
 /// Counts of all words of a pair, which has one at least. `stats` are those of measure_change().
 /// Names, steps, codecs and the rest of the delta stay empty.
 ChangeProfile measure_profile(Device& device, const WordPair& pair, const ChangeStats& stats);

@@ -78,7 +78,4 @@ std::string tensor_class(std::string_view name);
 /// The tensor's kind for reports: the last component before ".weight"/".bias" ("up_proj").
 std::string tensor_kind(std::string_view name);
 
-/// The first all-digit component of a name; more than nine digits name no layer.
-std::optional<std::uint64_t> tensor_layer(std::string_view name);
-
 }  // namespace refit
