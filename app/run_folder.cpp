@@ -47,6 +47,14 @@ void drop_old(const fs::path& folder) {
     for (std::size_t i = 0; i + kKeptRuns < runs.size(); ++i) fs::remove_all(runs[i]);
 }
 
+/// Has an unfinished full run done anything worth going on with?
+bool has_journal(const fs::path& folder) {
+    std::error_code absent;
+    for (const auto& entry : fs::directory_iterator(folder, absent))
+        if (entry.path().filename().string().starts_with(kJournalFile)) return true;
+    return false;
+}
+
 }  // namespace
 
 Result<fs::path> newest_run() {
@@ -66,11 +74,12 @@ RunFolder::RunFolder(RunFolder&& other) noexcept
     : place_(std::move(other.place_)),
       working_(std::move(other.working_)),
       from_state_(other.from_state_),
-      kept_(std::exchange(other.kept_, true)) {}
+      kept_(std::exchange(other.kept_, true)),
+      fresh_(std::exchange(other.fresh_, false)) {}
 
 RunFolder::~RunFolder() {
     std::error_code ignored;
-    if (!kept_) fs::remove_all(working_, ignored);
+    if (!kept_ || (fresh_ && !has_journal(working_))) fs::remove_all(working_, ignored);
 }
 
 Result<RunFolder> RunFolder::create(const fs::path& out, bool resumable) {
@@ -83,7 +92,7 @@ Result<RunFolder> RunFolder::create(const fs::path& out, bool resumable) {
     RunFolder folder(clean, out.empty());
     if (resumable) {
         folder.working_ = clean;
-        folder.kept_ = true;
+        folder.kept_ = folder.fresh_ = true;
     }
     fs::create_directories(folder.working_, error);
     if (error) throw MachineError(clean.parent_path().string() + ": " + error.message());
@@ -123,6 +132,7 @@ void RunFolder::keep() {
                 fs::remove(entry.path());
     }
     kept_ = true;
+    fresh_ = false;
     if (from_state_) drop_old(place_.parent_path());
 }
 

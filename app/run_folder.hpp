@@ -2,8 +2,9 @@
 //
 // Safe      a run is made in a hidden folder beside its place and renamed when it is whole, so a
 //           failed or interrupted run leaves nothing.
-// Resumable a full run is made in its place: what it has done stays, whatever ends it. Without a
-//           record it is unfinished.
+// Resumable a full run is made in its place: once it has a journal, what it has done stays,
+// whatever
+//           ends it. Without a record it is unfinished.
 // Errors    invalid_input if --out exists already, or a run to resume is none or finished.
 // MachineError if a folder cannot be made.
 #pragma once
@@ -47,6 +48,7 @@ private:
     std::filesystem::path working_;
     bool from_state_;
     bool kept_ = false;
+    bool fresh_ = false;  // resumable, and nobody has kept it yet
 };
 
 }  // namespace refit

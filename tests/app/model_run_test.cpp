@@ -169,6 +169,8 @@ TEST_F(ModelRun, WrongModelsRatesAndFoldersAreRefusedInOneLine) {
     refused(arguments({"--out", (folder_ / "a").string()}), 3, config().string());
     write_text_file(config(), "{");
     refused(arguments({"--out", (folder_ / "a").string()}), 3, config().string());
+    refused(arguments({"--full", "--quiet", "--out", (folder_ / "a").string()}), 3,
+            config().string());
     EXPECT_FALSE(fs::exists(folder_ / "a"));
 }
 
