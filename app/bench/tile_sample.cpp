@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "app/progress.hpp"
 #include "engine/base/rng.hpp"
+#include "workloads/change_profile.hpp"
 
 namespace refit {
 namespace {
@@ -16,30 +15,17 @@ namespace {
 constexpr std::uint64_t kLayerGroups = 4;
 __extension__ using Wide = unsigned __int128;
 
-/// The first all-digit component of a name; at most nine digits, more name no layer.
-std::optional<std::uint64_t> layer_of(std::string_view name) {
-    for (std::size_t first = 0; first < name.size();) {
-        const std::size_t end = std::min(name.find('.', first), name.size());
-        const std::string_view part = name.substr(first, end - first);
-        const bool number = !part.empty() && part.size() <= 9 &&
-                            std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
-        if (number) return std::stoull(std::string(part));
-        first = end + 1;
-    }
-    return std::nullopt;
-}
-
 using Stratum = std::pair<std::string, std::uint64_t>;  // kind, layer group
 
 /// A tile belongs where its first tensor does; tiles are shared within one class only.
 std::map<Stratum, std::vector<std::uint32_t>> strata_of(const Catalog& catalog, const Grid& grid) {
     std::uint64_t layers = 1;
     for (const Tensor& tensor : catalog.tensors())
-        layers = std::max(layers, layer_of(tensor.name).value_or(0) + 1);
+        layers = std::max(layers, tensor_layer(tensor.name).value_or(0) + 1);
     std::map<Stratum, std::vector<std::uint32_t>> strata;
     for (std::uint32_t tile = 0; tile < grid.tiles().size(); ++tile) {
         const std::string& name = catalog.tensor(grid.tile(tile).pieces.front().tensor).name;
-        const auto layer = layer_of(name);
+        const auto layer = tensor_layer(name);
         const std::uint64_t group = layer ? *layer * kLayerGroups / layers : kLayerGroups;
         strata[{tensor_kind(name), group}].push_back(tile);
     }

@@ -10,6 +10,7 @@
 #include "app/bench/report.hpp"
 #include "app/checkpoints.hpp"
 #include "app/commands/commands.hpp"
+#include "app/fraction.hpp"
 #include "app/host.hpp"
 #include "app/output_file.hpp"
 
@@ -43,20 +44,6 @@ std::string check_words(std::string& text) {
     }
     return fmt::format("takes {}Ki to {}Mi words, not '{}'", kPairWordsMin >> 10,
                        kSampleWordsMax >> 20, text);
-}
-
-/// "0.05" or "5%" becomes a plain number above 0, at most 1.
-std::string check_fraction(std::string& text) {
-    double fraction = 0;
-    const char* const end = text.data() + text.size();
-    const auto [rest, failure] = std::from_chars(text.data(), end, fraction);
-    const bool percent = std::string_view(rest, static_cast<std::size_t>(end - rest)) == "%";
-    if (percent) fraction /= 100;
-    if (failure == std::errc{} && (percent || rest == end) && fraction > 0 && fraction <= 1) {
-        text = fmt::format("{:.17g}", fraction);
-        return {};
-    }
-    return "takes a fraction above 0 and at most 1 (0.05 or 5%), not '" + text + "'";
 }
 
 /// Without a name the first flag behind -- stands in its place.

@@ -8,6 +8,7 @@
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/diff_walk.hpp"
 #include "kernels/cpu/digest_walk.hpp"
+#include "kernels/cpu/prefetch.hpp"
 #include "kernels/cpu/rows.hpp"
 #include "kernels/digest_key.hpp"
 
@@ -84,12 +85,6 @@ void overwrite_placement(std::span<std::uint16_t> weights,
             weights[cursor.local()] = slice.words[k];
         }
     });
-}
-
-/// Fetches what lies half a segment further into the cache; that need not exist.
-void fetch_ahead(const std::uint16_t* word) {
-    const auto address = reinterpret_cast<std::uintptr_t>(word) + kSegmentWords;
-    __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
 }
 
 /// Sum of R * C * (next - base) over the staged words of one placement, a row at a time.

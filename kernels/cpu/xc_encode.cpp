@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "kernels/check.hpp"
+#include "kernels/cpu/prefetch.hpp"
 #include "kernels/cpu/xc_coder.hpp"
 #include "kernels/cpu/xc_steps.hpp"
 
@@ -207,12 +208,6 @@ void append_payload(const XcLanes& lanes,
     out.insert(out.end(), coded.begin(), coded.end());
     constexpr std::size_t kInStates = kXcRawInStates / 8;
     if (raw.size() > kInStates) out.insert(out.end(), raw.begin() + kInStates, raw.end());
-}
-
-/// Fetches what lies half a segment further into the cache; that need not exist.
-void fetch_ahead(const std::uint16_t* word) {
-    const auto address = reinterpret_cast<std::uintptr_t>(word) + kSegmentWords;
-    __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
 }
 
 /// What one segment of a staging list says, appended to the lists of a tile.
