@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "engine/base/units.hpp"
 
@@ -26,14 +27,45 @@ struct Fleet {
 };
 
 enum class LoopShape : std::uint8_t {
-    synchronous,  // rollouts wait for each new version
-    one_step_off  // rollouts go on with the old version while the new one travels
+    synchronous,   // rollouts wait for each new version
+    one_step_off,  // rollouts go on with the old version while the new one travels
+    asynchronous   // rollouts go on until their weights are `staleness` batches too old
 };
 
+/// As scenarios write it.
+constexpr std::string_view shape_name(LoopShape shape) {
+    switch (shape) {
+        case LoopShape::synchronous:
+            return "synchronous";
+        case LoopShape::one_step_off:
+            return "one_step_off";
+        default:
+            return "asynchronous";
+    }
+}
+
+/// Asynchronous loops are told in engine/observe/rollout_loop.hpp.
 struct Loop {
     LoopShape shape = LoopShape::one_step_off;
-    Nanoseconds step{0};        // trainer: from one set of final weights to the next, at least
-    Nanoseconds generation{0};  // synchronous: rollout work per version
+    Nanoseconds step{0};          // trainer: from one set of final weights to the next, at least
+    Nanoseconds generation{0};    // synchronous, asynchronous: rollout work per version
+    std::uint32_t staleness = 2;  // asynchronous: batch n may be made with version n - 1 - this
+    Nanoseconds kv_recompute{0};  // of a replica that resumes, before it makes anything new
+};
+
+/// A declared rate of computing: achieved, not a data sheet's.
+struct DeclaredFlopRate {
+    FlopPerSecond value;  // 0: not declared
+    std::string source;
+};
+
+/// A time of the loop that follows from FLOP instead of being declared.
+struct DerivedTime {
+    std::string name;  // "step", "generation"
+    std::uint64_t flop_per_token = 0;
+    std::uint64_t tokens = 0;
+    DeclaredFlopRate rate;
+    Nanoseconds time{0};  // flop_per_token x tokens / rate
 };
 
 struct DeltaSpec {

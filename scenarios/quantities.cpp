@@ -17,6 +17,7 @@ constexpr std::uint64_t kKilo = 1'000;
 constexpr std::uint64_t kMega = 1'000'000;
 constexpr std::uint64_t kGiga = 1'000'000'000;
 constexpr std::uint64_t kTera = 1'000'000'000'000;
+constexpr std::uint64_t kPeta = 1'000'000'000'000'000;
 
 constexpr Unit kByteUnits[] = {{"B", 1},          {"KiB", 1u << 10}, {"MiB", 1u << 20},
                                {"GiB", 1u << 30}, {"kB", kKilo},     {"MB", kMega},
@@ -26,6 +27,11 @@ constexpr Unit kBitRateUnits[] = {
 constexpr Unit kByteRateUnits[] = {{"B/s", 1},          {"kB/s", kKilo},    {"MB/s", kMega},
                                    {"GB/s", kGiga},     {"TB/s", kTera},    {"KiB/s", 1u << 10},
                                    {"MiB/s", 1u << 20}, {"GiB/s", 1u << 30}};
+constexpr Unit kFlopRateUnits[] = {{"FLOP/s", 1},
+                                   {"GFLOP/s", kGiga},
+                                   {"TFLOP/s", kTera},
+                                   {"PFLOP/s", kPeta},
+                                   {"EFLOP/s", 1000 * kPeta}};
 constexpr Unit kDurationUnits[] = {{"ns", 1},    {"us", kKilo},       {"ms", kMega},
                                    {"s", kGiga}, {"min", 60 * kGiga}, {"h", 3600 * kGiga}};
 
@@ -102,6 +108,11 @@ Result<BitsPerSecond> parse_bit_rate(std::string_view text) {
 Result<BytesPerSecond> parse_byte_rate(std::string_view text) {
     REFIT_TRY(count, parse_quantity(text, "a byte rate", kByteRateUnits));
     return BytesPerSecond{count};
+}
+
+Result<FlopPerSecond> parse_flop_rate(std::string_view text) {
+    REFIT_TRY(count, parse_quantity(text, "a rate of computing", kFlopRateUnits));
+    return FlopPerSecond{count};
 }
 
 Result<Nanoseconds> parse_duration(std::string_view text) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "scenarios/compute_spec.hpp"
 #include "scenarios/shipped.hpp"
 #include "scenarios/toml_document.hpp"
 #include "scenarios/topology_file.hpp"
@@ -24,7 +25,8 @@ struct Choice {
 };
 
 constexpr Choice<LoopShape> kLoopShapes[] = {{"synchronous", LoopShape::synchronous},
-                                             {"one_step_off", LoopShape::one_step_off}};
+                                             {"one_step_off", LoopShape::one_step_off},
+                                             {"asynchronous", LoopShape::asynchronous}};
 constexpr Choice<FaultKind> kFaultKinds[] = {
     {"kill", FaultKind::kill}, {"crash", FaultKind::crash}, {"cut", FaultKind::cut}};
 
@@ -65,11 +67,14 @@ void read_preset(TomlTable& table, ModelSpec& model) {
     model.steps = preset->steps;
 }
 
-void read_model(TomlTable table, ModelSpec& model) {
+void read_model(TomlTable table, const fs::path& folder, ModelSpec& model) {
     table.required("name", model.name);
     if (table.has("preset")) read_preset(table, model);
     table.optional("profile", model.profile);
     table.optional("changed", model.changed);
+    std::string rates;
+    table.optional("rates", rates);
+    if (!rates.empty()) model.rates = folder / rates;
     table.optional("steps", model.steps);
     table.optional("sample", model.sample);
     table.optional("full", model.full);
@@ -82,7 +87,7 @@ void read_source(TomlTable table, const fs::path& folder, SourceSpec& source) {
     table.optional("versions", versions);
     table.optional("max_refits", source.max_refits);
     for (const std::string& version : versions) source.versions.push_back(folder / version);
-    if (table.has("model")) read_model(table.table("model"), source.model);
+    if (table.has("model")) read_model(table.table("model"), folder, source.model);
     const int sources = (source.trace.empty() ? 0 : 1) + (versions.empty() ? 0 : 1) +
                         (source.model.name.empty() ? 0 : 1);
     if (sources != 1) table.fail("", "needs one of trace, versions and model");
@@ -130,6 +135,8 @@ void read_loop(TomlTable table, Loop& loop) {
     if (table.has("shape")) read_choice(table, "shape", kLoopShapes, loop.shape);
     table.optional("step", loop.step);
     table.optional("generation", loop.generation);
+    table.optional("staleness", loop.staleness);
+    table.optional("kv_recompute", loop.kv_recompute);
     table.finish();
 }
 
@@ -160,6 +167,7 @@ Scenario read_scenario(TomlTable table, const fs::path& folder) {
     read_transport(table.table("transport"), scenario.transport);
     read_fleet(table.table("fleet"), scenario.fleet);
     read_loop(table.table("loop"), scenario.loop);
+    read_compute(table.table("compute"), scenario.compute);
     for (TomlTable& fault : table.tables("fault")) scenario.faults.push_back(read_fault(fault));
     scenario.topology = read_topology(table.table("topology"));
     table.finish();
@@ -229,6 +237,7 @@ Result<Scenario> load_scenario(const fs::path& file,
                 "name", "\"" + scenario.source.model.name + "\": " + model.error().what);
         }
     }
+    derive_times(root, scenario);
     REFIT_CHECK(document.status());
     scenario.file = file;
     return scenario;

@@ -25,10 +25,11 @@ struct ModelSpec {
     std::string name;            // a shipped architecture, an architecture file, a config.json
     std::filesystem::path file;  // what `name` stands for
     std::string profile = "adam";
-    double changed = 0.03;    // of all words, per refit
-    std::uint32_t steps = 0;  // optimizer steps per refit; 0: the profile\'s own
-    double sample = 0;        // share of the words that goes through the bit pass; 0: 128 Mi
-    bool full = false;        // all of them do
+    std::filesystem::path rates;  // a file of `refit profile`: by kind, instead of `changed`
+    double changed = 0.03;        // of all words, per refit
+    std::uint32_t steps = 0;      // optimizer steps per refit; 0: the profile\'s own
+    double sample = 0;            // share of the words that goes through the bit pass; 0: 128 Mi
+    bool full = false;            // all of them do
 };
 
 struct SourceSpec {
@@ -37,6 +38,13 @@ struct SourceSpec {
     std::vector<std::filesystem::path> versions;  // or checkpoints: base, next, ...
     ModelSpec model;                              // or an architecture
     std::uint64_t max_refits = 0;                 // 0: one per version after the first; model: 1
+};
+
+struct ComputeSpec {
+    Nanoseconds seconds{0};  // of load to run on this machine beside the run; 0: none
+    std::uint64_t tokens_per_step = 0;
+    DeclaredFlopRate trainer;  // all its GPUs; loop.step follows
+    DeclaredFlopRate rollout;  // all rollout GPUs; loop.generation follows
 };
 
 struct Scenario {
@@ -50,6 +58,8 @@ struct Scenario {
     TransportSpec transport;
     Fleet fleet;
     Loop loop;
+    ComputeSpec compute;
+    std::vector<DerivedTime> derived;  // what of `loop` follows from `compute`
     Topology topology;
     std::string trainer_layout = "fsdp:dp4";
     std::vector<FaultSpec> faults;
@@ -78,6 +88,7 @@ Status check_layout_name(const std::string& layout);
 Result<Bytes> parse_bytes(std::string_view text);
 Result<BitsPerSecond> parse_bit_rate(std::string_view text);
 Result<BytesPerSecond> parse_byte_rate(std::string_view text);
+Result<FlopPerSecond> parse_flop_rate(std::string_view text);
 Result<Nanoseconds> parse_duration(std::string_view text);
 
 }  // namespace refit

@@ -338,6 +338,11 @@ void TomlTable::read(std::string_view key, BytesPerSecond& out) {
                   [&](const std::string& reason) { fail(key, reason); });
 }
 
+void TomlTable::read(std::string_view key, FlopPerSecond& out) {
+    read_quantity(*state_->find(key), out, parse_flop_rate,
+                  [&](const std::string& reason) { fail(key, reason); });
+}
+
 void TomlTable::read(std::string_view key, Nanoseconds& out) {
     read_quantity(*state_->find(key), out, parse_duration,
                   [&](const std::string& reason) { fail(key, reason); });

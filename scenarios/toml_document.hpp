@@ -26,7 +26,7 @@ public:
 
     /// required(): the key must be there. optional(): `out` keeps its value without it.
     /// Types: std::string, bool, std::uint64_t, std::uint32_t, double, std::vector<std::string>,
-    /// Bytes, BitsPerSecond, BytesPerSecond, Nanoseconds (text with a unit).
+    /// Bytes, BitsPerSecond, BytesPerSecond, FlopPerSecond, Nanoseconds (text with a unit).
     template <class T>
     void required(std::string_view key, T& out) {
         if (!has(key)) return fail(key, "is missing");
@@ -61,6 +61,7 @@ private:
     void read(std::string_view key, Bytes& out);
     void read(std::string_view key, BitsPerSecond& out);
     void read(std::string_view key, BytesPerSecond& out);
+    void read(std::string_view key, FlopPerSecond& out);
     void read(std::string_view key, Nanoseconds& out);
 
     std::shared_ptr<State> state_;

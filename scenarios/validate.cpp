@@ -1,5 +1,6 @@
 #include "engine/codec/delta.hpp"
 #include "engine/net/relay_tree.hpp"
+#include "scenarios/compute_spec.hpp"
 #include "scenarios/requirement.hpp"
 #include "scenarios/scenario.hpp"
 #include "workloads/field_rate.hpp"
@@ -88,6 +89,10 @@ Status check_fleet(const Fleet& fleet) {
 Status check_loop(const Loop& loop) {
     if (loop.shape == LoopShape::synchronous && loop.generation.count == 0)
         return invalid("loop.generation", "a synchronous loop needs the rollout time per version");
+    if (loop.shape == LoopShape::asynchronous && loop.generation.count == 0)
+        return invalid("loop.generation", "an asynchronous loop needs the rollout time per batch");
+    if (loop.shape == LoopShape::asynchronous && loop.step.count == 0)
+        return invalid("loop.step", "an asynchronous loop needs the trainer's time per step");
     return Done{};
 }
 
@@ -131,6 +136,7 @@ Status check_all(const Scenario& scenario) {
     REFIT_CHECK(check_delta(scenario.delta));
     REFIT_CHECK(check_transport(scenario.transport));
     REFIT_CHECK(check_fleet(scenario.fleet));
+    REFIT_CHECK(check_compute(scenario));
     REFIT_CHECK(check_loop(scenario.loop));
     auto topology = validate(scenario.topology);
     if (!topology.has_value()) return invalid("topology", topology.error().what);

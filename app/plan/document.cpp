@@ -47,6 +47,7 @@ Json codec_json(const CodecPlan& codec) {
             {"speedup", figure(codec.speedup, "1")},
             {"one_step_off", loop_json(codec.one_step_off)},
             {"synchronous", loop_json(codec.synchronous)},
+            {"asynchronous", loop_json(codec.asynchronous)},
             {"egress_usd", figure_or_null(codec.egress_usd, "USD")}};
 }
 
@@ -93,7 +94,9 @@ nlohmann::ordered_json plan_document(const RefitPlan& plan, bool explained) {
                   {"loop",
                    {{"shape", shape_name(inputs.loop.shape)},
                     {"step_seconds", to_seconds(inputs.loop.step)},
-                    {"generation_seconds", to_seconds(inputs.generation())}}},
+                    {"generation_seconds", to_seconds(inputs.generation())},
+                    {"staleness", inputs.loop.staleness},
+                    {"kv_recompute_seconds", to_seconds(inputs.loop.kv_recompute)}}},
                   {"rollout_gpus", inputs.rollout_gpus},
                   {"gpu_price",
                    {{"gpu", inputs.gpu},

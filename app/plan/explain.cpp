@@ -88,9 +88,35 @@ std::string pause_line(const PlanInputs& inputs, const CodecPlan& plan) {
         seconds(plan.form.pause_seconds));
 }
 
+/// A wait of rollouts, and KV to recompute after it if any is declared.
+std::string with_kv(const Loop& loop, double wait) {
+    if (loop.kv_recompute.count == 0) return seconds(wait);
+    return fmt::format("({} + kv {})", seconds(wait), seconds(to_seconds(loop.kv_recompute)));
+}
+
+std::string asynchronous_line(const PlanInputs& inputs, const CodecPlan& plan) {
+    const Loop& loop = inputs.loop;
+    const std::string refit = seconds(plan.form.seconds());
+    const std::string step = seconds(to_seconds(loop.step));
+    const std::string generation = seconds(to_seconds(inputs.generation()));
+    const std::string wait = with_kv(loop, plan.form.seconds());
+    const std::string pause = with_kv(loop, plan.replica_pause_seconds);
+    const std::string busy = loop.staleness == 0
+                                 ? fmt::format("100 x {}", wait)
+                                 : fmt::format("max({}, 100 x {}, {} / {:g})", refit, pause, wait,
+                                               loop.staleness - 0.99);
+    return fmt::format(
+        "asynchronous  idle in all but generation of max(generation {} + {}, step {}, refit {}, "
+        "({} + {} + {}) / (staleness {} + 1)) = {:.3g} %; 99 % busy from {} = {}",
+        generation, pause, step, refit, generation, step, wait, loop.staleness,
+        100 * plan.asynchronous.idle_fraction(), busy,
+        seconds(plan.asynchronous.shortest_step_seconds));
+}
+
 void add_loops(const PlanInputs& inputs, const CodecPlan& plan, std::vector<std::string>& lines) {
     const std::string refit = seconds(plan.form.seconds());
-    const std::string pause = seconds(plan.replica_pause_seconds);
+    const std::string wait = with_kv(inputs.loop, plan.form.seconds());
+    const std::string pause = with_kv(inputs.loop, plan.replica_pause_seconds);
     lines.push_back(fmt::format(
         "one-step-off  idle {} / max(step {}, refit {}) = {:.3g} %; 99 % busy from max({}, 100 x "
         "{}) = {}",
@@ -100,9 +126,10 @@ void add_loops(const PlanInputs& inputs, const CodecPlan& plan, std::vector<std:
     lines.push_back(fmt::format(
         "synchronous   idle {} / (generation {} + refit {}) = {:.3g} %; 99 % busy from 100 x {} = "
         "{}",
-        refit, seconds(to_seconds(inputs.generation())), refit,
-        100 * plan.synchronous.idle_fraction(), refit,
+        wait, seconds(to_seconds(inputs.generation())), wait,
+        100 * plan.synchronous.idle_fraction(), wait,
         seconds(plan.synchronous.shortest_step_seconds)));
+    lines.push_back(asynchronous_line(inputs, plan));
 }
 
 void add_money(const PlanInputs& inputs, const CodecPlan& plan, std::vector<std::string>& lines) {

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <set>
 
+#include "engine/observe/loop_form.hpp"
 #include "kernels/changes.hpp"
 
 namespace refit {
 namespace {
 
-constexpr double kBusy = 0.99;
 constexpr double kHour = 3600;
 
 /// Every member begins half a round trip after the decision and resumes half of one after the last
@@ -25,23 +25,23 @@ double replica_pause(const Topology& topology, const RefitForm& form) {
     return form.pause_seconds - longest / 2;
 }
 
-void add_money(const PlanInputs& inputs, LoopForm& loop) {
-    if (!inputs.usd_per_gpu_hour) return;
-    loop.idle_usd = static_cast<double>(inputs.rollout_gpus) * loop.idle_seconds / kHour *
-                    *inputs.usd_per_gpu_hour;
+LoopForm loop_form(LoopShape shape, const PlanInputs& inputs, const RefitCost& cost) {
+    Loop declared = inputs.loop;
+    declared.generation = inputs.generation();
+    const LoopPeriod period = loop_period(shape, declared, cost);
+    LoopForm loop{period.step, period.idle, shortest_step(shape, declared, cost), std::nullopt};
+    if (inputs.usd_per_gpu_hour) {
+        loop.idle_usd = static_cast<double>(inputs.rollout_gpus) * loop.idle_seconds / kHour *
+                        *inputs.usd_per_gpu_hour;
+    }
+    return loop;
 }
 
 void add_loops(const PlanInputs& inputs, CodecPlan& plan) {
-    const double refit = plan.form.seconds();
-    const double pause = plan.replica_pause_seconds;
-    plan.one_step_off.step_seconds = std::max(to_seconds(inputs.loop.step), refit);
-    plan.one_step_off.idle_seconds = pause;
-    plan.one_step_off.shortest_step_seconds = std::max(refit, pause / (1 - kBusy));
-    plan.synchronous.step_seconds = to_seconds(inputs.generation()) + refit;
-    plan.synchronous.idle_seconds = refit;
-    plan.synchronous.shortest_step_seconds = refit / (1 - kBusy);
-    add_money(inputs, plan.one_step_off);
-    add_money(inputs, plan.synchronous);
+    const RefitCost cost{plan.form.seconds(), plan.replica_pause_seconds};
+    plan.one_step_off = loop_form(LoopShape::one_step_off, inputs, cost);
+    plan.synchronous = loop_form(LoopShape::synchronous, inputs, cost);
+    plan.asynchronous = loop_form(LoopShape::asynchronous, inputs, cost);
 }
 
 std::optional<double> egress_usd(const PlanInputs& inputs, Bytes payload) {

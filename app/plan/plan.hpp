@@ -4,12 +4,9 @@
 //           times the parameters. No word is made, nothing is run.
 // Staged    4 bytes a changed word and 12 a segment that changes (kernels/changes.hpp), by every
 //           codec alike: a full checkpoint is staged as its changed words, too.
-// Idle      one-step-off: rollouts wait for the pause alone, once a period of max(step, refit): one
-//           delta is in flight. Synchronous: they work for `generation` (if the scenario has none:
-//           for a step) and then wait for the whole refit; the trainer's own time, which no codec
-//           changes, is left out.
-// Busy      the shortest step at which rollouts stay 99 % busy. One-step-off: max(refit, 100 x
-//           pause). Synchronous: generation + refit with generation = 99 x refit, so 100 x refit.
+// Idle      what rollouts wait in a step, and the shortest step at which they stay 99 % busy, per
+//           shape of the loop: engine/observe/loop_form.hpp. Asynchronous at the scenario's
+//           staleness; where it has no generation, that is as long as a step.
 // Money     egress: payload x $/GB of every link the tree crosses, one copy a site. Idle: rollout
 //           GPUs x idle seconds x $/GPU-hour.
 // Not in    late replicas, faults, ramps, jitter: as in the closed form.
@@ -92,9 +89,11 @@ struct CodecPlan {
     double speedup = 0;  // over the faster full checkpoint
     LoopForm one_step_off;
     LoopForm synchronous;
+    LoopForm asynchronous;
     std::optional<double> egress_usd;  // a refit
 
     const LoopForm& loop(LoopShape shape) const {
+        if (shape == LoopShape::asynchronous) return asynchronous;
         return shape == LoopShape::synchronous ? synchronous : one_step_off;
     }
     /// In the scenario's loop shape.

@@ -80,18 +80,23 @@ std::string loop_columns(const LoopForm& loop) {
 }
 
 void add_loops(const RefitPlan& plan, Lines& lines) {
-    const PlanInputs& inputs = plan.inputs;
-    const bool declared = inputs.loop.shape == LoopShape::synchronous;
-    lines.push_back(fmt::format("  {:<13} {:^29}  {:^29}", "a step",
-                                fmt::format("one-step-off{}", declared ? "" : " (declared)"),
-                                fmt::format("synchronous{}", declared ? " (declared)" : "")));
+    const Loop& declared = plan.inputs.loop;
+    const auto title = [&declared](LoopShape shape, std::string name) {
+        return name + (declared.shape == shape ? " (declared)" : "");
+    };
+    lines.push_back(fmt::format(
+        "  {:<13} {:^29}  {:^29}  {:^29}", "a step", title(LoopShape::one_step_off, "one-step-off"),
+        title(LoopShape::synchronous, "synchronous"),
+        title(LoopShape::asynchronous, fmt::format("asynchronous by {}", declared.staleness))));
     const std::string columns = fmt::format("{:>8} {:>10} {:>9}", "idle", "99 % busy", "idle $");
-    lines.push_back(fmt::format("  {:<13} {}  {} {:>9}", "codec", columns, columns, "egress $"));
+    lines.push_back(
+        fmt::format("  {:<13} {}  {}  {} {:>9}", "codec", columns, columns, columns, "egress $"));
     for (const CodecPlan& codec : plan.codecs) {
         const bool best = &codec == &plan.codecs.front();
-        lines.push_back(fmt::format("{} {:<13} {}  {} {:>9}", best ? '*' : ' ', codec.codec,
+        lines.push_back(fmt::format("{} {:<13} {}  {}  {} {:>9}", best ? '*' : ' ', codec.codec,
                                     loop_columns(codec.one_step_off),
-                                    loop_columns(codec.synchronous), dollars(codec.egress_usd)));
+                                    loop_columns(codec.synchronous),
+                                    loop_columns(codec.asynchronous), dollars(codec.egress_usd)));
     }
 }
 
@@ -103,12 +108,13 @@ void add_notes(const RefitPlan& plan, Lines& lines) {
                                                   : "egress and idle $ in the declared loop"));
     lines.push_back(
         fmt::format("idle      share of replica time: one-step-off, the pause of a step of {}; "
-                    "synchronous, the "
-                    "whole refit",
+                    "synchronous, the whole refit",
                     format_seconds(to_seconds(inputs.loop.step))));
-    lines.push_back(fmt::format(
-        "          after {} of generation. 99 % busy: from so short a step on, rollouts are",
-        format_seconds(to_seconds(inputs.generation()))));
+    lines.push_back(
+        fmt::format("          after {} of generation; asynchronous, what is waited "
+                    "for weights at most {} batches old.",
+                    format_seconds(to_seconds(inputs.generation())), inputs.loop.staleness));
+    lines.emplace_back("          99 % busy: from so short a step on, rollouts are");
     lines.push_back(inputs.usd_per_gpu_hour
                         ? fmt::format("prices    {} ${:g} a GPU-hour ({})", inputs.gpu,
                                       *inputs.usd_per_gpu_hour, inputs.gpu_price_source)
@@ -123,10 +129,6 @@ void add_notes(const RefitPlan& plan, Lines& lines) {
 }
 
 }  // namespace
-
-std::string_view shape_name(LoopShape shape) {
-    return shape == LoopShape::synchronous ? "synchronous" : "one_step_off";
-}
 
 std::string_view objective_name(PlanObjective objective) {
     constexpr std::array<std::string_view, 3> kNames = {"time", "idle", "cost"};
@@ -151,6 +153,7 @@ std::vector<std::string> plan_csv(const RefitPlan& plan) {
         "stage_seconds,pause_seconds,replica_pause_seconds,speedup,bottleneck,"
         "one_step_off_idle_fraction,one_step_off_shortest_step_seconds,one_step_off_idle_usd,"
         "synchronous_idle_fraction,synchronous_shortest_step_seconds,synchronous_idle_usd,"
+        "asynchronous_idle_fraction,asynchronous_shortest_step_seconds,asynchronous_idle_usd,"
         "egress_usd"};
     const auto usd = [](const std::optional<double>& value) {
         return value ? fmt::format("{:.6g}", *value) : std::string();
@@ -164,11 +167,11 @@ std::vector<std::string> plan_csv(const RefitPlan& plan) {
         std::string bottleneck = form.bottleneck;
         std::ranges::replace(bottleneck, '"', '\'');
         lines.push_back(fmt::format(
-            "{},{:.6g},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},\"{}\",{},{},{}",
+            "{},{:.6g},{},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},{:.6g},\"{}\",{},{},{},{}",
             codec.codec, codec.bits_per_parameter, codec.size.payload.count, form.seconds(),
             form.encode_seconds, form.wire_seconds, form.stage_seconds, form.pause_seconds,
             codec.replica_pause_seconds, codec.speedup, bottleneck, loop(codec.one_step_off),
-            loop(codec.synchronous), usd(codec.egress_usd)));
+            loop(codec.synchronous), loop(codec.asynchronous), usd(codec.egress_usd)));
     }
     return lines;
 }

@@ -9,8 +9,6 @@
 
 namespace refit {
 
-/// "one_step_off", as scenarios write it.
-std::string_view shape_name(LoopShape shape);
 std::string_view objective_name(PlanObjective objective);
 
 std::vector<std::string> plan_text(const RefitPlan& plan);

@@ -3,6 +3,11 @@
 // Model      one-step-off: a replica works while it serves. Synchronous: it works for `generation`
 //            after each resume and then waits for the next version; until the trainer's weights are
 //            final that is a pipeline bubble, after that it waits for the payload.
+//            Asynchronous: it works on batches as engine/observe/rollout_loop.hpp has them; where
+//            it may not begin the next one, it waits for the slowest replica's share of the awaited
+//            version's batch (straggler), then for the trainer (pipeline bubble), then for the
+//            payload.
+//            With a declared `kv_recompute` the first so much of serving after each resume is that.
 //            A pause is drain, overwrite, resident check and, until resume, the barrier.
 //            A crashed or fenced replica is in recovery until it serves again.
 //            A late replica counts from when it first serves. The window ends with the run's last
@@ -12,7 +17,8 @@
 
 #include <cstdint>
 #include <map>
-#include <string>
+#include <string_view>
+#include <vector>
 
 #include "engine/net/relay_tree.hpp"
 #include "engine/observe/timeline.hpp"
@@ -27,15 +33,25 @@ enum class IdleCause : std::uint8_t {
     overwrite,
     resident_check,
     recovery,
-    pipeline_bubble
+    pipeline_bubble,
+    kv_recompute,
+    straggler
 };
 
 std::string_view cause_name(IdleCause cause);
+
+/// From when to when a replica worked without a break.
+struct BusySpan {
+    NodeId node = kNoNode;
+    Nanoseconds from{0};
+    Nanoseconds to{0};
+};
 
 struct IdleAccount {
     Nanoseconds replica_time{0};
     Nanoseconds busy{0};
     std::map<IdleCause, Nanoseconds> idle;
+    std::vector<BusySpan> busy_spans;  // of one node in order; they add up to busy
 
     Nanoseconds idle_total() const;
 };

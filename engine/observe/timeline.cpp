@@ -6,13 +6,14 @@ namespace refit {
 
 namespace {
 
-constexpr std::array<std::string_view, 30> kNames = {
-    "step_ready",   "encode_begin",   "unit_encoded",   "part_durable",  "sealed",
-    "chunk_sent",   "chunk_received", "chunk_repeated", "chunk_refused", "part_staged",
-    "staged",       "prepared",       "decided",        "pause_begin",   "overwrite_begin",
-    "check_begin",  "applied",        "check_failed",   "serving",       "refit_done",
-    "load_begin",   "store_read",     "loaded",         "joined",        "connected",
-    "disconnected", "node_down",      "node_up",        "link_down",     "link_up"};
+constexpr std::array<std::string_view, 31> kNames = {
+    "step_ready",      "encode_begin",   "unit_encoded",   "part_durable",  "sealed",
+    "chunk_sent",      "chunk_received", "chunk_repeated", "chunk_refused", "stage_begin",
+    "part_staged",     "staged",         "prepared",       "decided",       "pause_begin",
+    "overwrite_begin", "check_begin",    "applied",        "check_failed",  "serving",
+    "refit_done",      "load_begin",     "store_read",     "loaded",        "joined",
+    "connected",       "disconnected",   "node_down",      "node_up",       "link_down",
+    "link_up"};
 static_assert(kNames.size() == static_cast<std::size_t>(EventKind::link_up) + 1);
 
 }  // namespace

@@ -18,7 +18,7 @@
 namespace refit {
 
 enum class EventKind : std::uint8_t {
-    step_ready,       // source: final weights of `version` are on the trainer
+    step_ready,       // source: final weights of `version` are on the trainer, no delta in flight
     encode_begin,     // source: first unit of `version`
     unit_encoded,     // source: index = unit, amount = its bytes
     part_durable,     // source: index = part, amount = its bytes; offered from now on
@@ -27,6 +27,7 @@ enum class EventKind : std::uint8_t {
     chunk_received,   // node <- peer, hash checked and kept; index = chunk
     chunk_repeated,   // node <- peer, already held
     chunk_refused,    // node <- peer, hash differs from the part record
+    stage_begin,      // replica: begins to decode; index = part
     part_staged,      // replica: index = part, amount = staged bytes
     staged,           // replica: everything decoded, digests agree
     prepared,         // replica: promised

@@ -49,6 +49,8 @@ World::World(const WorldPlan& plan,
     anchor_ = parts.bits.publish_anchor(parts.store);
     register_ = make_register({0, anchor_.sealed_id()});
     add_nodes();
+    if (plan.loop.shape == LoopShape::asynchronous)
+        rollouts_.emplace(plan.loop, tree_.nodes.size());
     for (const FaultSpec& fault : plan.faults) {
         const NodeId node = fault.node == "coordinator" ? coordinator_id_ : tree_.find(fault.node);
         REFIT_ASSERT(node != kNoNode);  // the scenario was validated
@@ -121,7 +123,7 @@ void World::start() {
         }
     }
     simulator_.node(coordinator_id_)->on_start();
-    plan_step(1, kFirstStep);
+    if (!rollouts_) plan_step(1, kFirstStep);
 }
 
 Status World::run() {
@@ -178,10 +180,14 @@ Nanoseconds World::work_time(Bytes bytes, const DeclaredRate& rate) const {
 }
 
 void World::fold_events() {
+    bool loop_moved = false;
     for (; folded_ < timeline_.events().size(); ++folded_) {
         const Event event = timeline_.events()[folded_];  // a copy: faults append
         fold(event);
+        loop_moved |= rollouts_ && rollouts_->on_event(event);
+        loop_moved |= rollouts_ && event.kind == EventKind::refit_done;
     }
+    if (loop_moved) watch_rollouts();
 }
 
 void World::fold(const Event& event) {
@@ -202,23 +208,39 @@ void World::fold(const Event& event) {
             fire_faults(event.node);
             return;
         case EventKind::node_up:
+            if (rollouts_ && handed_over_ <= refits_done_) return;  // the trainer is not so far
             if (event.node == 0 && refit_in_flight_ <= refits_done_ && refits_done_ < plan_.refits)
                 plan_step(refits_done_ + 1, std::max(simulator_.now(), step_at_));
             return;
-        case EventKind::refit_done: {
+        case EventKind::refit_done:
             if (event.version <= refits_done_) return;  // a restarted coordinator says it again
             refits_done_ = event.version;
-            if (refits_done_ == plan_.refits) return;
-            const Nanoseconds earliest = plan_.loop.shape == LoopShape::synchronous
-                                             ? event.at + plan_.loop.generation + plan_.loop.step
-                                             : std::max(event.at, step_at_ + plan_.loop.step);
-            step_at_ = earliest;
-            plan_step(refits_done_ + 1, earliest);
+            if (refits_done_ < plan_.refits && !rollouts_) plan_next(event.at);
             return;
-        }
         default:
             return;
     }
+}
+
+void World::plan_next(Nanoseconds at) {
+    const Loop& loop = plan_.loop;
+    step_at_ = loop.shape == LoopShape::synchronous
+                   ? at + loop.kv_recompute + loop.generation + loop.step
+                   : std::max(at, step_at_ + loop.step);
+    plan_step(refits_done_ + 1, step_at_);
+}
+
+/// Gives the source a version that is final as soon as the one before it is served, and comes back
+/// when the rollouts are further. What a wake-up was set for may have moved: then it finds nothing.
+void World::watch_rollouts() {
+    if (handed_over_ == plan_.refits) return;
+    rollouts_->advance(simulator_.now());
+    if (rollouts_->finals() > handed_over_ && refits_done_ == handed_over_)
+        plan_step(++handed_over_, std::max(simulator_.now(), kFirstStep));
+    const std::optional<Nanoseconds> change = rollouts_->next_change();
+    if (!change || *change == wake_at_) return;
+    wake_at_ = *change;
+    simulator_.at(wake_at_, [this] { watch_rollouts(); });
 }
 
 void World::fire_faults(NodeId node) {

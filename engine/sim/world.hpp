@@ -5,8 +5,9 @@
 //           declared rates give it. With resident bits the chunks are real, and after each resident
 //           check every rank is compared word for word with the version it should hold.
 // Loop      step 1 is ready at 1 s, when all are connected; the next one after the refit is done
-// and the loop's step
-//           time has passed. A late replica starts empty at its join time.
+//           and the loop's step time has passed. Asynchronous: a version is ready when it is final
+//           (engine/observe/rollout_loop.hpp) and the refit before it is done, the first one not
+//           before 1 s. A late replica starts empty at its join time.
 // Faults    fire when the edge into a node has delivered a share of the refit's chunks; they are
 //           found by folding the timeline, so the timeline proves that they hit in between.
 // Errors    missed: time ran out (who waits for what is in the message); corrupt or not_found from
@@ -18,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/observe/rollout_loop.hpp"
 #include "engine/plan.hpp"
 #include "engine/protocol/coordinator.hpp"
 #include "engine/protocol/relay.hpp"
@@ -111,6 +113,8 @@ private:
     void fire_faults(NodeId node);
     void fire(ArmedFault& fault);
     void plan_step(std::uint64_t version, Nanoseconds at);
+    void plan_next(Nanoseconds at);
+    void watch_rollouts();
     bool finished();
     Error stuck();
     Nanoseconds work_time(Bytes bytes, const DeclaredRate& rate) const;
@@ -135,7 +139,10 @@ private:
     std::optional<Error> failure_;
     std::size_t folded_ = 0;
     std::uint64_t refits_done_ = 0;
-    Nanoseconds step_at_{0};  // when the step in flight became ready
+    Nanoseconds step_at_{0};               // when the step in flight became ready
+    std::optional<RolloutLoop> rollouts_;  // asynchronous loops
+    std::uint64_t handed_over_ = 0;        // asynchronous: the newest version the source was given
+    Nanoseconds wake_at_{0};
     std::vector<ArmedFault> faults_;
     std::vector<std::uint32_t> received_;  // chunks of the refit in flight, by node
     std::uint32_t chunks_of_refit_ = 0;    // known once it is sealed

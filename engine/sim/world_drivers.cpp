@@ -146,6 +146,7 @@ void World::ReplicaDriver::stage_part(const Holding& holding, std::uint32_t part
         const ByteSpan chunk = holding.bodies[record.first_chunk + i].span();
         payload->insert(payload->end(), chunk.begin(), chunk.end());
     }
+    note(EventKind::stage_begin, {.version = holding.open.number, .index = part});
     const Words words = words_of(world_.parts_.bits.units(), record);
     const Nanoseconds time = world_.work_time(size_of(words), world_.plan_.fleet.decode);
     simulator().after(id(), time, [this, payload, open = holding.open, record, list = list_] {
