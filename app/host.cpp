@@ -1,5 +1,7 @@
 #include "app/host.hpp"
 
+#include <time.h>
+
 #include <chrono>
 #include <fstream>
 
@@ -18,6 +20,12 @@ std::string cpu_name() {
 Nanoseconds host_now() {
     const auto time = std::chrono::steady_clock::now().time_since_epoch();
     return Nanoseconds{std::chrono::duration_cast<std::chrono::nanoseconds>(time).count()};
+}
+
+Nanoseconds host_thread_time() {
+    timespec time = {};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return Nanoseconds{std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec};
 }
 
 }  // namespace refit

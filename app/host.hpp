@@ -13,4 +13,7 @@ std::string cpu_name();
 /// A clock that never goes back, for measurements that stand under `host`.
 Nanoseconds host_now();
 
+/// CPU time of the calling thread.
+Nanoseconds host_thread_time();
+
 }  // namespace refit

@@ -49,6 +49,7 @@ Status ModelBits::choose(const ChangeSpec& change) {
     spec.seed = change.seed;
     spec.steps = change.steps;
     spec.by_depth = true;
+    spec.kinds = change.kinds;
     REFIT_TRY(fields, solve_field(*catalog_, spec));
     fields_ = std::move(fields);
     change_ = change;
@@ -95,11 +96,9 @@ ModelDelta ModelBits::expanded(const Measured& measured,
 RecordedDelta ModelBits::anchor(const Measured& full) const {
     RecordedDelta anchor = expanded(full, full.payload.value, 0).delta;
     for (std::size_t u = 0; u < units_.size(); ++u) {
-        std::uint64_t words = 0;
-        for (std::uint32_t t = 0; t < units_[u].tile_count; ++t)
-            words += grid_->tile(units_[u].first_tile + t).words;
-        anchor.units[u].changed_words = words;
-        anchor.staged_bytes[u] = size_of(Words{words}).count;
+        const Words words = words_of(*grid_, units_[u]);
+        anchor.units[u].changed_words = words.count;
+        anchor.staged_bytes[u] = size_of(words).count;
     }
     return anchor;
 }
@@ -113,12 +112,7 @@ RecordedRun ModelBits::recorded(RecordedDelta anchor,
     run.grid = grid_->id();
     run.salt = digest_salt(change_.seed);
     run.words = catalog_->words();
-    for (const UnitRange range : units_) {
-        Words words;
-        for (std::uint32_t t = 0; t < range.tile_count; ++t)
-            words += Words{grid_->tile(range.first_tile + t).words};
-        run.units.push_back(words);
-    }
+    for (const UnitRange unit : units_) run.units.push_back(words_of(*grid_, unit));
     run.anchor = std::move(anchor);
     run.deltas = std::move(deltas);
     for (const std::size_t layout : layout_of_replica) run.replica_gather.push_back(gather[layout]);

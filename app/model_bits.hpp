@@ -27,6 +27,7 @@ struct ChangeSpec {
     double changed = 0.03;  // per refit
     std::uint64_t seed = 1;
     std::uint32_t steps = 0;  // optimizer steps per refit; 0: the profile's own
+    KindRates kinds = {};     // over `changed`
 
     friend bool operator==(const ChangeSpec&, const ChangeSpec&) = default;
 };

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "app/bench/compute_rows.hpp"
 #include "app/host.hpp"
 #include "app/model_bits.hpp"
 #include "app/progress.hpp"
 #include "app/run_plan.hpp"
 #include "engine/emulate/full_pass.hpp"
+#include "workloads/change_profile.hpp"
 
 namespace refit {
 
@@ -45,6 +47,7 @@ private:
     Status time_passes();
     Result<BaselineRecord> baseline(const Measured& measured, const std::string& codec) const;
     void add_times(const BitPassTimes& times);
+    Status measure_host();
 
     const Console& console_;
     const Scenario& scenario_;
@@ -78,7 +81,14 @@ Status ModelRun::add_replica(const std::string& name, const std::string& layout)
 
 Status ModelRun::prepare() {
     const ModelSpec& model = scenario_.source.model;
-    const Status chosen = bits_.choose({model.profile, model.changed, scenario_.seed, model.steps});
+    ChangeSpec change{model.profile, model.changed, scenario_.seed, model.steps, {}};
+    if (!model.rates.empty()) {
+        REFIT_TRY(measured, load_profile(model.rates));
+        change.changed =
+            static_cast<double>(measured.changed) / static_cast<double>(measured.words);
+        change.kinds = kind_rates(measured);
+    }
+    const Status chosen = bits_.choose(change);
     if (!chosen.has_value()) return in_file(chosen.error(), scenario_.file.string());
     describe_run(scenario_, device_, 1, record_);
     record_.model_name = bits_.architecture().name;
@@ -109,6 +119,10 @@ Hash256 ModelRun::pass_identity(std::uint64_t refit) const {
           static_cast<std::uint64_t>(bits_.change().changed * 1e6 + 0.5)})
         writer.write(n);
     for (const ShardMap& map : bits_.layouts()) writer.write_text(map.layout());
+    for (const auto& [kind, per_million] : bits_.change().kinds) {
+        writer.write_text(kind);
+        writer.write(std::uint64_t{per_million});
+    }
     return sha256(writer.bytes());
 }
 
@@ -217,6 +231,25 @@ void ModelRun::add_times(const BitPassTimes& times) {
     seconds["check"] += to_seconds(times.check);
 }
 
+/// What of a load of this model's products the codec would take here: nothing of the run.
+Status ModelRun::measure_host() {
+    const Nanoseconds about = scenario_.compute.seconds;
+    if (about.count == 0) return Done{};
+    REFIT_TRY(codec, find_codec(scenario_.delta.codec));
+    const ChangeSpec& change = bits_.change();
+    PairSpec pair;
+    pair.profile = *find_profile(change.profile);
+    pair.words = kUnitWords;
+    pair.changed_per_million = static_cast<std::uint32_t>(change.changed * 1e6 + 0.5);
+    pair.seed = change.seed;
+    pair.steps = change.steps;
+    const auto gemm = make_load_gemm();
+    record_.host.compute = measure_compute(
+        console_, *gemm, {bits_.architecture(), share_of_layout(scenario_.trainer_layout)},
+        {*codec, pair}, about);
+    return Done{};
+}
+
 Result<RunRecord> ModelRun::run(const std::filesystem::path& journal) {
     const std::uint64_t passed = scenario_.source.model.full ? words() : 0;
     progress_.emplace(console_, "run",
@@ -235,6 +268,7 @@ Result<RunRecord> ModelRun::run(const std::filesystem::path& journal) {
         REFIT_TRY(record, baseline(measured, name));
         record_.baselines.push_back(record);
     }
+    REFIT_CHECK(measure_host());
     return std::move(record_);
 }
 

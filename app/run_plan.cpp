@@ -87,8 +87,10 @@ void describe_run(const Scenario& scenario, const Device& device, double scale, 
     if (const auto codec = find_codec(record.codec); codec.has_value())
         record.codec_summary = codec.value()->summary();
     record.chunk_bytes = scenario.delta.chunk.count;
-    record.loop = scenario.loop.shape;
-    record.time_provenance = time_provenance(scenario.fleet);
+    record.loop = scenario.loop;
+    record.time_provenance =
+        scenario.derived.empty() ? time_provenance(scenario.fleet) : Provenance::extrapolated;
+    record.derived_times = scenario.derived;
     record.declared_rates = declared_rates(scenario.fleet);
     record.host.cpu = cpu_name();
     record.host.device = device.detail();

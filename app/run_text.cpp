@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "app/bench/compute_report.hpp"
 #include "app/format.hpp"
 
 namespace refit {
@@ -121,6 +122,37 @@ std::string passes_line(const ModelPasses& passes, const RunFigures& f) {
                        passes.seconds.high);
 }
 
+/// Which loop, and how short its step may be beside the others'.
+std::string loop_line(const RunRecord& record, const RunFigures& f) {
+    const auto shortest = [&f](LoopShape shape) {
+        return format_seconds(f.shortest_steps.at(shape));
+    };
+    return fmt::format(
+        "loop     {}; 99 % busy from a step of: synchronous {}, one_step_off {}, asynchronous by "
+        "{} {}; stolen by staging at most {}",
+        shape_name(record.loop.shape), shortest(LoopShape::synchronous),
+        shortest(LoopShape::one_step_off), record.loop.staleness, shortest(LoopShape::asynchronous),
+        percent(f.stolen_fraction));
+}
+
+/// The arithmetic behind a time that nobody declared.
+std::string derived_line(const DerivedTime& derived) {
+    return fmt::format(
+        "{}: {} FLOP a token x {} tokens / {:g} PFLOP/s = {}, extrapolated ({}); without attention "
+        "over earlier tokens",
+        derived.name, format_count(derived.flop_per_token), format_count(derived.tokens),
+        static_cast<double>(derived.rate.value.count) / 1e15,
+        format_seconds(to_seconds(derived.time)), derived.rate.source);
+}
+
+std::string compute_line(const HostCompute& compute) {
+    return fmt::format(
+        "compute  emulated on this CPU: {:.1f} GFLOP/s at the model's shapes ({}, 1 thread of {}); "
+        "stolen beside stage {}, beside encode {}",
+        compute.flop_per_second / 1e9, compute.gemm, compute.cores, stolen_text(compute.stage),
+        stolen_text(compute.encode));
+}
+
 std::string model_line(const RunRecord& record) {
     return fmt::format("{}: {} words, {} of them through the bit pass", record.model_name,
                        format_count(record.model_parameters),
@@ -154,14 +186,17 @@ std::vector<std::string> run_text(const RunRecord& record) {
     if (record.stands_for_parameters == kPublishedParameters)
         lines.push_back(fmt::format("published basis: {} for the full checkpoint",
                                     format_seconds(kPublishedFullSeconds)));
+    for (const DerivedTime& derived : record.derived_times) lines.push_back(derived_line(derived));
     for (const std::string& fault : record.faults) lines.push_back("fault    " + fault);
     lines.push_back("");
     if (record.passes) lines.push_back(passes_line(*record.passes, f));
+    lines.push_back(loop_line(record, f));
     lines.push_back(changed_line(record, f));
     lines.push_back(exact_line(record, f));
     lines.push_back(maps_line(record));
     lines.push_back(relay_line(record));
     lines.push_back(commit_line(record, f));
+    if (record.host.compute) lines.push_back(compute_line(*record.host.compute));
     return lines;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "engine/observe/loop_form.hpp"
+
 namespace refit {
 
 namespace {
@@ -133,11 +135,25 @@ Json idle_json(const RunRecord& record, const RunFigures& f) {
     Json causes = Json::object();
     for (const auto& [cause, time] : idle.idle)
         causes[std::string(cause_name(cause))] = ratio(static_cast<double>(time.count), total);
+    const auto seconds = [&record](double value) {
+        return to_json({value, "s", record.time_provenance, std::nullopt});
+    };
+    Json shortest = Json::object();
+    for (const auto& [shape, value] : f.shortest_steps)
+        shortest[std::string(shape_name(shape))] = seconds(value);
     return {{"fraction", to_json({f.idle_fraction, "1", record.time_provenance})},
             {"by_cause", causes},
             {"replica_seconds", to_seconds(idle.replica_time)},
-            {"shortest_step_seconds",
-             to_json({f.shortest_step_seconds, "s", record.time_provenance, std::nullopt})}};
+            {"shortest_step_seconds", seconds(f.shortest_step_seconds)},
+            {"shortest_steps", shortest}};
+}
+
+Json loop_json(const Loop& loop) {
+    return {{"shape", shape_name(loop.shape)},
+            {"step_seconds", to_seconds(loop.step)},
+            {"generation_seconds", to_seconds(loop.generation)},
+            {"staleness", loop.staleness},
+            {"kv_recompute_seconds", to_seconds(loop.kv_recompute)}};
 }
 
 Json edges_json(const RunRecord& record) {
@@ -170,6 +186,38 @@ Json maps_json(const RunRecord& record) {
     return maps;
 }
 
+Json derived_json(const std::vector<DerivedTime>& times) {
+    Json json = Json::object();
+    for (const DerivedTime& derived : times) {
+        json[derived.name] = {{"seconds", to_json({to_seconds(derived.time), "s",
+                                                   Provenance::extrapolated, std::nullopt})},
+                              {"flop_per_token", derived.flop_per_token},
+                              {"tokens", derived.tokens},
+                              {"flop_per_second", derived.rate.value.count},
+                              {"source", derived.rate.source}};
+    }
+    return json;
+}
+
+Json compute_json(const HostCompute& compute) {
+    const auto beside = [](const HostStolen& stolen) {
+        return Json{{"flop_per_second_beside", stolen.flop_per_second_beside},
+                    {"codec_bytes_per_second", stolen.codec_bytes_per_second},
+                    {"codec_bytes_per_second_beside", stolen.codec_bytes_per_second_beside},
+                    {"stolen", stolen.stolen},
+                    {"stolen_range", {stolen.stolen_low, stolen.stolen_high}},
+                    {"on_core", stolen.on_core}};
+    };
+    return {{"gemm", compute.gemm},
+            {"cores", compute.cores},
+            {"flop_per_second", compute.flop_per_second},
+            {"seconds", compute.seconds},
+            {"rounds", compute.rounds},
+            {"unit_words", compute.unit_words},
+            {"stage", beside(compute.stage)},
+            {"encode", beside(compute.encode)}};
+}
+
 }  // namespace
 
 RunFigures figures(const RunRecord& record) {
@@ -197,9 +245,13 @@ RunFigures figures(const RunRecord& record) {
     if (f.fastest != nullptr) f.speedup = ratio(f.fastest->seconds, f.refit_seconds);
     f.idle_fraction = ratio(static_cast<double>(record.run.idle.idle_total().count),
                             static_cast<double>(record.run.idle.replica_time.count));
-    f.shortest_step_seconds = record.loop == LoopShape::synchronous
-                                  ? 100 * f.refit_seconds
-                                  : std::max(f.refit_seconds, 100 * f.longest_pause_seconds);
+    f.stolen_fraction = ratio(static_cast<double>(record.run.stolen.count),
+                              static_cast<double>(record.run.idle.replica_time.count));
+    for (const LoopShape shape :
+         {LoopShape::synchronous, LoopShape::one_step_off, LoopShape::asynchronous})
+        f.shortest_steps[shape] =
+            shortest_step(shape, record.loop, {f.refit_seconds, f.longest_pause_seconds});
+    f.shortest_step_seconds = f.shortest_steps.at(record.loop.shape);
     const CheckFigures checks = check_figures(record);
     f.exact = checks.mismatches == 0 && checks.resident_failures == 0 && checks.words_checked > 0;
     return f;
@@ -227,6 +279,7 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
     json["backend_reason"] = record.backend_reason;
     json["link_scale"] = record.link_scale;
     json["declared_rates"] = record.declared_rates;
+    if (!record.derived_times.empty()) json["derived_times"] = derived_json(record.derived_times);
     json["model"] = {{"name", record.model_name},
                      {"parameters", record.model_parameters},
                      {"stands_for_parameters", record.stands_for_parameters}};
@@ -238,7 +291,11 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
     json["full"] = full_json(record, f);
     json["refit"] = refit_json(record, f);
     json["speedup"] = to_json({f.speedup, "1", record.time_provenance});
+    json["loop"] = loop_json(record.loop);
     json["gpu_idle"] = idle_json(record, f);
+    json["gpu_stolen"] = {
+        {"fraction", to_json({f.stolen_fraction, "1", record.time_provenance, std::nullopt})},
+        {"replica_seconds", to_seconds(record.run.stolen)}};
     const CheckFigures checks = check_figures(record);
     json["verify"] = {{"exact", f.exact},
                       {"words_checked", checks.words_checked},
@@ -269,6 +326,7 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
                     {"wall_seconds", record.host.wall_seconds}};
     if (!record.host.bit_pass_seconds.empty())
         json["host"]["bit_pass_seconds"] = record.host.bit_pass_seconds;
+    if (record.host.compute) json["host"]["compute"] = compute_json(*record.host.compute);
     if (record.passes) json["host"]["resumed_words"] = record.passes->resumed.count;
     return json;
 }

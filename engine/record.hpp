@@ -18,6 +18,7 @@
 #include "engine/emulate/bit_pass.hpp"
 #include "engine/emulate/estimate.hpp"
 #include "engine/observe/figure.hpp"
+#include "engine/plan.hpp"
 #include "engine/refit.hpp"
 
 namespace refit {
@@ -55,6 +56,29 @@ struct ModelPasses {
     bool full() const { return sampled_fraction >= 1; }
 };
 
+/// What codec work on another thread takes of a compute load: rates alone and beside one another.
+struct HostStolen {
+    double flop_per_second_beside = 0;
+    double codec_bytes_per_second = 0;  // BF16 weight bytes, alone
+    double codec_bytes_per_second_beside = 0;
+    double stolen = 0;  // 1 - beside / alone of the load, median over the rounds
+    double stolen_low = 0;
+    double stolen_high = 0;
+    double on_core = 0;  // CPU time of the load beside over wall time: below 1 without a core
+};
+
+/// An emulated load of the model's matrix products on this machine.
+struct HostCompute {
+    std::string gemm;    // "built-in, AVX2"
+    unsigned cores = 0;  // that this process may use
+    double flop_per_second = 0;
+    double seconds = 0;  // all of the measurement took
+    std::uint64_t rounds = 0;
+    std::uint64_t unit_words = 0;  // of the codec's unit
+    HostStolen stage;
+    HostStolen encode;
+};
+
 struct HostFacts {
     std::string cpu;
     std::string device;  // backend and dispatch level
@@ -62,6 +86,7 @@ struct HostFacts {
     double wall_seconds = 0;
     /// Of the bit pass of a model, by part of it: seconds.
     std::map<std::string, double> bit_pass_seconds;
+    std::optional<HostCompute> compute;
 };
 
 struct RunRecord {
@@ -78,7 +103,8 @@ struct RunRecord {
     std::uint64_t chunk_bytes = 0;
     Provenance time_provenance = Provenance::extrapolated;
     std::string declared_rates;  // one line: what drives virtual time
-    LoopShape loop = LoopShape::one_step_off;
+    Loop loop;
+    std::vector<DerivedTime> derived_times;  // of the loop
 
     std::vector<ChangeStats> changes;  // one per refit
     std::vector<BaselineRecord> baselines;
@@ -105,10 +131,10 @@ struct RunFigures {
     double speedup = 0;
     const BaselineRecord* fastest = nullptr;  // null without baselines
     double idle_fraction = 0;
-    /// The shortest step at which rollouts stay 99 % busy. One-step-off: a refit must be over
-    /// before the next, and a hundred pauses fit: max(refit, 100 x longest pause). Synchronous:
-    /// rollouts wait for the whole refit, so generation takes 99 of them: 100 x refit.
-    double shortest_step_seconds = 0;
+    double stolen_fraction = 0;
+    /// At which rollouts stay 99 % busy, by shape: observe/loop_form.hpp, with the longest pause.
+    std::map<LoopShape, double> shortest_steps;
+    double shortest_step_seconds = 0;  // of the declared shape
     bool exact = false;
 };
 RunFigures figures(const RunRecord& record);

@@ -51,7 +51,9 @@ Result<RunResult> run_refits(const WorldPlan& plan,
                      fold_refits(world.timeline()),
                      fold_traffic(world.timeline()),
                      account_idle(world.timeline(), world.tree(), plan.loop),
+                     {},
                      world.decided()};
+    result.stolen = account_stolen(result.timeline, result.idle.busy_spans);
     return result;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/observe/idle.hpp"
+#include "engine/observe/stolen.hpp"
 #include "engine/observe/traffic.hpp"
 #include "engine/sim/world.hpp"
 
@@ -46,6 +47,7 @@ struct RunResult {
     std::vector<RefitTimes> refits;
     std::vector<EdgeTraffic> edges;
     IdleAccount idle;
+    Nanoseconds stolen{0};  // summed over replicas
     Decision decided;
 };
 

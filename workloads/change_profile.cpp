@@ -138,6 +138,15 @@ double one_step_changed(const ExponentChange& exponent, std::uint32_t steps) {
     return one_step_share(std::min(changed, words - 0.5) / words, steps);
 }
 
+KindRates kind_rates(const ChangeProfile& profile) {
+    KindRates rates;
+    for (const auto& [name, kind] : profile.kinds) {
+        rates[name] = static_cast<std::uint32_t>(
+            1e6 * static_cast<double>(kind.changed) / static_cast<double>(kind.words) + 0.5);
+    }
+    return rates;
+}
+
 double one_step_changed(const ChangeProfile& profile) {
     double changed = 0;
     for (const ExponentChange& exponent : profile.exponents)

@@ -97,6 +97,9 @@ double one_step_changed(const ChangeProfile& profile);
 /// The same of one exponent.
 double one_step_changed(const ExponentChange& exponent, std::uint32_t steps);
 
+/// The measured rate of each kind, as a weight field takes it.
+KindRates kind_rates(const ChangeProfile& profile);
+
 double bits_per_parameter(const ChangeProfile& profile, const CodecPayload& codec);
 
 /// A delta of the whole checkpoint: the words at the ratio of the measured ones, other tensors and

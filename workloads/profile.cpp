@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -161,6 +162,7 @@ bool is_added(const Tensor& tensor) {
 FieldTensor field_of(const Tensor& tensor,
                      std::uint64_t id,
                      const FieldSpec& spec,
+                     std::uint32_t per_million,
                      std::uint64_t layers) {
     const Kind& kind = kind_of(tensor);
     FieldTensor field;
@@ -182,9 +184,9 @@ FieldTensor field_of(const Tensor& tensor,
         field.row_spread = kind.row_spread;
         field.column_levels = kind.column_levels;
     }
-    set_chances(field, spec.profile.hot_rows && matrix, spec.changed_per_million);
+    set_chances(field, spec.profile.hot_rows && matrix, per_million);
     const bool still =
-        spec.changed_per_million == 0 || (spec.profile.idle_experts && is_idle(tensor, spec.seed));
+        per_million == 0 || (spec.profile.idle_experts && is_idle(tensor, spec.seed));
     if (still) field.law = FieldLaw::still;
     return field;
 }
@@ -243,6 +245,36 @@ Catalog model_of(std::uint64_t words, bool experts) {
     return std::move(catalog).value();
 }
 
+/// Tensors that have one rate between them.
+struct RateGroup {
+    std::uint32_t per_million = 0;
+    std::vector<FieldShare> shares;
+    std::vector<std::uint32_t> ids;  // in the catalog, of each share
+};
+
+/// Steps and activity of all tensors of a group.
+Status solve_group(const std::string& kind, const FieldSpec& spec, RateGroup& group) {
+    REFIT_CHECK(check_rate(spec.profile, group.per_million));
+    const std::uint32_t steps =
+        spec.steps > 0 ? spec.steps : own_steps(spec.profile, group.per_million);
+    const FieldLaw law = spec.profile.law;
+    std::int32_t activity = 0;
+    if ((law == FieldLaw::drift || law == FieldLaw::fresh) && group.per_million > 0) {
+        const auto found = drift_activity(group.shares, group.per_million, steps);
+        if (!found)
+            return Error{ErrorCode::invalid_input,
+                         fmt::format("profile {} does not change {} % of the {}words of this model",
+                                     spec.profile.name, group.per_million / 1e4,
+                                     kind.empty() ? "" : kind + " ")};
+        activity = *found;
+    }
+    for (FieldShare& share : group.shares) {
+        share.field.activity = activity;
+        share.field.steps = steps;
+    }
+    return Done{};
+}
+
 }  // namespace
 
 std::span<const Profile> profiles() { return kProfiles; }
@@ -277,32 +309,24 @@ Status check_rate(const Profile& profile, std::uint32_t changed_per_million) {
 
 Result<std::vector<FieldTensor>> solve_field(const Catalog& catalog, const FieldSpec& spec) {
     REFIT_ASSERT(spec.steps <= kRateStepsMax);
-    const std::uint32_t steps =
-        spec.steps > 0 ? spec.steps : own_steps(spec.profile, spec.changed_per_million);
-    REFIT_CHECK(check_rate(spec.profile, spec.changed_per_million));
     const std::uint64_t layers = count_layers(catalog);
-    std::vector<FieldShare> shares;
-    shares.reserve(catalog.tensors().size());
+    std::map<std::string, RateGroup> groups;  // by kind; all that has no rate of its own is ""
     for (std::uint32_t id = 0; id < catalog.tensors().size(); ++id) {
         const Tensor& tensor = catalog.tensor(id);
-        shares.push_back({field_of(tensor, id, spec, layers), tensor.words});
+        const auto own = spec.kinds.find(tensor_kind(tensor.name));
+        const bool has_own = own != spec.kinds.end();
+        RateGroup& group = groups[has_own ? own->first : ""];
+        group.per_million = has_own ? own->second : spec.changed_per_million;
+        group.shares.push_back(
+            {field_of(tensor, id, spec, group.per_million, layers), tensor.words});
+        group.ids.push_back(id);
     }
-    std::int32_t activity = 0;
-    const FieldLaw law = spec.profile.law;
-    if ((law == FieldLaw::drift || law == FieldLaw::fresh) && spec.changed_per_million > 0) {
-        const auto found = drift_activity(shares, spec.changed_per_million, steps);
-        if (!found)
-            return Error{ErrorCode::invalid_input,
-                         fmt::format("profile {} does not change {} % of the words of this model",
-                                     spec.profile.name, spec.changed_per_million / 1e4)};
-        activity = *found;
-    }
-    std::vector<FieldTensor> fields;
-    fields.reserve(shares.size());
-    for (FieldShare& share : shares) {
-        share.field.activity = activity;
-        share.field.steps = steps;
-        fields.push_back(share.field);
+    std::vector<FieldTensor> fields(catalog.tensors().size());
+    for (auto& [kind, group] : groups) {
+        const Status solved = solve_group(kind, spec, group);
+        if (!solved.has_value()) return solved.error();
+        for (std::size_t i = 0; i < group.ids.size(); ++i)
+            fields[group.ids[i]] = group.shares[i].field;
     }
     return fields;
 }

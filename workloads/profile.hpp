@@ -22,7 +22,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -70,12 +72,16 @@ std::span<const Preset> presets();
 /// Null: no such name.
 const Preset* find_preset(std::string_view name);
 
+/// Rates of their own, by tensor_kind(), in changed words per million.
+using KindRates = std::map<std::string, std::uint32_t>;
+
 struct FieldSpec {
     Profile profile;
-    std::uint32_t changed_per_million = 30'000;
+    std::uint32_t changed_per_million = 30'000;  // of all words that no kind has a rate for
     std::uint64_t seed = 1;
     std::uint32_t steps = 0;  // 1..kRateStepsMax; 0: the profile's own. Laws drift and fresh only
     bool by_depth = false;
+    KindRates kinds = {};
 };
 
 /// A profile's own steps at a rate.

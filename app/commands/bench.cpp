@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/bench/codec_rows.hpp"
+#include "app/bench/compute_report.hpp"
 #include "app/bench/plot.hpp"
 #include "app/bench/report.hpp"
 #include "app/checkpoints.hpp"
@@ -13,6 +14,8 @@
 #include "app/fraction.hpp"
 #include "app/host.hpp"
 #include "app/output_file.hpp"
+#include "scenarios/scenario.hpp"
+#include "scenarios/shipped.hpp"
 
 namespace refit {
 namespace {
@@ -24,6 +27,8 @@ struct BenchFlags {
     std::string next;
     std::optional<double> fraction;
     std::vector<std::string> codecs;
+    std::string model = "qwen3-30b-a3b";
+    std::string time = "16s";
     std::optional<std::string> plot;
     std::uint64_t words = std::uint64_t{16} << 20;
     std::uint64_t seed = PairSpec{}.seed;
@@ -46,11 +51,25 @@ std::string check_words(std::string& text) {
                        kSampleWordsMax >> 20, text);
 }
 
+/// Flags of one kind of bench that were given to the other.
+void check_kind(const CLI::App& command, const BenchFlags& flags) {
+    static constexpr const char* kOfCodec[] = {"FLAGS",   "--base", "--new",    "--sample",
+                                               "--words", "--plot", "--threads"};
+    static constexpr const char* kOfCompute[] = {"--model", "--time"};
+    const auto refuse = [&](const char* name) {
+        if (command.count(name) > 0)
+            throw CLI::ValidationError(fmt::format("{} is not for bench {}", name, flags.what));
+    };
+    if (flags.what == "codec") std::ranges::for_each(kOfCompute, refuse);
+    if (flags.what == "compute") std::ranges::for_each(kOfCodec, refuse);
+}
+
 /// Without a name the first flag behind -- stands in its place.
 void check_positionals(BenchFlags& flags) {
     if (flags.what.starts_with('-'))
         flags.library.insert(flags.library.begin(), std::exchange(flags.what, "codec"));
-    if (flags.what != "codec") throw CLI::ValidationError("knows codec, not " + flags.what);
+    if (flags.what != "codec" && flags.what != "compute")
+        throw CLI::ValidationError("knows codec and compute, not " + flags.what);
     for (const std::string& flag : flags.library)
         if (!flag.starts_with("--benchmark_"))
             throw CLI::ValidationError("after -- come flags --benchmark_..., not " + flag);
@@ -98,13 +117,52 @@ Result<ExitCode> bench(const Console& console, const BenchFlags& flags) {
     return exact ? ExitCode::success : ExitCode::mismatch;
 }
 
+Result<ExitCode> bench_compute(const Console& console, const BenchFlags& flags) {
+    const Nanoseconds start = host_now();
+    REFIT_TRY(time, parse_duration(flags.time));
+    if (time.count == 0 || time > 600_s)
+        return Error{ErrorCode::invalid_input, "takes a time over 0 and up to 10 min", "--time"};
+    REFIT_TRY(file, find_architecture(flags.model, {}, console.data_root));
+    const bool config = file.extension() == ".json";
+    REFIT_TRY(architecture, config ? architecture_of_config(file) : load_architecture(file));
+    REFIT_TRY(codec, find_codec(flags.codecs.empty() ? "xc" : flags.codecs.front()));
+    PairSpec pair;
+    pair.profile = *find_profile("adam");
+    pair.words = kUnitWords;
+    pair.seed = flags.seed;
+    const ComputeModel model{architecture, {}, kLoadTokens};
+    ComputeBench bench;
+    bench.model = architecture.name;
+    bench.tokens = model.tokens;
+    bench.codec = codec->name();
+    bench.change =
+        fmt::format("{}, {:g} % of words", pair.profile.name, pair.changed_per_million / 1e4);
+    // Half of it for the products, a quarter for what is stolen of each of two loads.
+    bench.products = measure_products(console, model, Nanoseconds{time.count / 2});
+    const auto builtin = make_cpu_gemm();
+    const auto onednn = make_onednn_gemm();
+    for (Gemm* gemm : {builtin.get(), onednn.get()})
+        if (gemm != nullptr)
+            bench.stolen.push_back(measure_compute(console, *gemm, model, {*codec, pair},
+                                                   Nanoseconds{time.count / 4}));
+    const BenchHost host{cpu_name(), gemm_text(*builtin), bench.stolen.front().cores,
+                         to_seconds(host_now() - start)};
+    for (const std::string& line : compute_table(bench, host)) console.say(line);
+    console.document(compute_document(bench, host));
+    return bench.products.exact() ? ExitCode::success : ExitCode::mismatch;
+}
+
 }  // namespace
 
 Command add_bench(CLI::App& program, const Console& console) {
     CLI::App* command = program.add_subcommand(
-        "bench", "Size and speed of every codec beside this machine's compare and copy");
+        "bench",
+        "Size and speed of every codec beside this machine's compare and copy; or the "
+        "speed of a model's matrix products, and what codec work beside them takes");
     const auto flags = std::make_shared<BenchFlags>();
-    command->add_option("WHAT", flags->what, "codec")->capture_default_str()->type_name("");
+    command->add_option("WHAT", flags->what, "codec or compute")
+        ->capture_default_str()
+        ->type_name("");
     command->add_option("FLAGS", flags->library, "Behind --: flags for Google Benchmark")
         ->type_name("");
     CLI::Option* base =
@@ -132,6 +190,12 @@ Command add_bench(CLI::App& program, const Console& console) {
         ->check(CLI::IsMember(codecs));
     command->add_option("--plot", flags->plot, "Draw the rows into this SVG file, if all are exact")
         ->type_name("FILE");
+    command
+        ->add_option("--model", flags->model,
+                     "Of compute: an architecture (refit list models) or a config.json")
+        ->capture_default_str();
+    command->add_option("--time", flags->time, "Of compute: about so long for all rows")
+        ->capture_default_str();
     command->add_option("--seed", flags->seed, "Of made-up words and of the draw")
         ->capture_default_str();
     command->add_option("--threads", flags->threads, "0: one per usable core")
@@ -141,8 +205,14 @@ Command add_bench(CLI::App& program, const Console& console) {
     next->needs(base);
     fraction->needs(base);
     words->excludes(base);
-    command->callback([flags] { check_positionals(*flags); });
-    return {command, [&console, flags] { return bench(console, *flags); }};
+    command->callback([command, flags] {
+        check_positionals(*flags);
+        check_kind(*command, *flags);
+    });
+    return {command, [&console, flags] {
+                return flags->what == "compute" ? bench_compute(console, *flags)
+                                                : bench(console, *flags);
+            }};
 }
 
 }  // namespace refit

@@ -12,6 +12,7 @@
 #include "app/commands/commands.hpp"
 #include "app/format.hpp"
 #include "kernels/device.hpp"
+#include "kernels/gemm.hpp"
 
 namespace refit {
 namespace {
@@ -77,6 +78,12 @@ std::string display() {
     return x11.empty() ? "none" : "X11 " + x11;
 }
 
+std::string onednn() {
+    if (!built_with_onednn()) return "built without";
+    const auto gemm = make_onednn_gemm();
+    return gemm == nullptr ? "not here" : gemm->detail();
+}
+
 std::vector<Finding> examine(const Console& console) {
     std::string levels;
     for (const std::string& level : cpu_device_levels())
@@ -93,6 +100,7 @@ std::vector<Finding> examine(const Console& console) {
         {"libzstd", ZSTD_versionString(), "the -zstd codecs, file headers in a delta"},
         {"OpenSSL", OpenSSL_version(OPENSSL_VERSION_STRING), "SHA-256 of chunks and records"},
         {"SQLite", sqlite3_libversion(), "the register that decides a version"},
+        {"oneDNN", onednn(), "compute loads; without it (libdnnl-dev) the built-in product"},
         {"xxHash", REFIT_XXHASH_VERSION, "built in: local record hashes"},
         {"Highway", REFIT_HWY_VERSION, "built in: vector kernels at every level"},
         {"fmt", REFIT_FMT_VERSION, "built in: text"},

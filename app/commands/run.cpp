@@ -24,6 +24,7 @@ struct RunFlags {
     std::string changed;  // a fraction
     std::string sample;   // a fraction
     bool full = false;
+    std::string compute;  // a time
     std::string base;
     std::vector<std::string> next;
     std::string topology;
@@ -78,6 +79,14 @@ Result<Request> load_request(const std::filesystem::path& file) {
     return request;
 }
 
+bool is_file(const std::string& name) {
+    std::error_code absent;
+    return std::filesystem::is_regular_file(name, absent);
+}
+
+/// A path is meant as it was typed; in the scenario it would be relative to the file.
+std::string as_typed(const std::string& path) { return std::filesystem::absolute(path).string(); }
+
 std::vector<std::pair<std::string, std::string>> overrides_of(const RunFlags& flags) {
     std::vector<std::pair<std::string, std::string>> overrides;
     for (const std::string& text : flags.set) {
@@ -86,20 +95,19 @@ std::vector<std::pair<std::string, std::string>> overrides_of(const RunFlags& fl
     }
     const auto quoted = [](const std::string& text) { return "\"" + text + "\""; };
     if (!flags.model.empty()) {
-        // A path is meant as it was typed; in the scenario it would be relative to the file.
-        std::error_code absent;
-        const bool file = std::filesystem::is_regular_file(flags.model, absent);
-        const std::string name =
-            file ? std::filesystem::absolute(flags.model).string() : flags.model;
+        const std::string name = is_file(flags.model) ? as_typed(flags.model) : flags.model;
         overrides.emplace_back("source", "{ model = { name = " + quoted(name) + " } }");
         overrides.emplace_back("stands_for_parameters", "0");
     }
     if (!flags.preset.empty()) overrides.emplace_back("source.model.preset", quoted(flags.preset));
-    if (!flags.profile.empty())
+    if (is_file(flags.profile))
+        overrides.emplace_back("source.model.rates", quoted(as_typed(flags.profile)));
+    else if (!flags.profile.empty())
         overrides.emplace_back("source.model.profile", quoted(flags.profile));
     if (!flags.changed.empty()) overrides.emplace_back("source.model.changed", flags.changed);
     if (!flags.sample.empty()) overrides.emplace_back("source.model.sample", flags.sample);
     if (flags.full) overrides.emplace_back("source.model.full", "true");
+    if (!flags.compute.empty()) overrides.emplace_back("compute.seconds", quoted(flags.compute));
     if (!flags.topology.empty()) overrides.emplace_back("topology", flags.topology);
     if (!flags.codec.empty()) overrides.emplace_back("delta.codec", flags.codec);
     if (flags.steps > 0) overrides.emplace_back("source.max_refits", std::to_string(flags.steps));
@@ -125,6 +133,9 @@ bool model_flags(const RunFlags& flags) {
 }
 
 Result<Request> request_of(const RunFlags& flags, const Console& console) {
+    if (is_file(flags.profile) && !(flags.changed.empty() && flags.preset.empty()))
+        return Error{ErrorCode::invalid_input,
+                     "has rates of its own: leave out --changed, --preset", flags.profile};
     if (!flags.resume.empty())
         return load_request(std::filesystem::path(flags.resume) / kRequestFile);
     const std::string fitting = model_flags(flags) ? "model" : "first";
@@ -208,7 +219,9 @@ void add_model_flags(CLI::App* command, CLI::Option* base, const std::shared_ptr
     command->add_option("--changed", flags->changed, "Share of words a refit changes: 3%")
         ->transform(CLI::Validator(check_fraction, "FRACTION"))
         ->excludes(base);
-    command->add_option("--profile", flags->profile, "Which words change: refit list profiles")
+    command
+        ->add_option("--profile", flags->profile,
+                     "Which words change: refit list profiles; or a file of refit profile -o")
         ->excludes(base);
     CLI::Option* sample =
         command
@@ -254,6 +267,12 @@ Command add_run(CLI::App& program, const Console& console) {
     base->needs(next);
     next->needs(base);
     add_model_flags(command, base, flags);
+    command
+        ->add_option("--compute", flags->compute,
+                     "Of a model: so long a load of its matrix products here, alone and beside the "
+                     "codec: 2s")
+        ->type_name("TIME")
+        ->excludes(base);
     command->add_option("--topology", flags->topology, "A shipped topology's name or a file");
     command->add_option("--codec", flags->codec, "See refit list codecs");
     command->add_option("--steps", flags->steps, "At most so many refits")

@@ -39,6 +39,7 @@ using Words = Quantity<struct WordsUnit, std::uint64_t>;  // 16-bit BF16 words
 using Nanoseconds = Quantity<struct NanosecondsUnit, std::int64_t>;
 using BitsPerSecond = Quantity<struct BitsPerSecondUnit, std::uint64_t>;
 using BytesPerSecond = Quantity<struct BytesPerSecondUnit, std::uint64_t>;
+using FlopPerSecond = Quantity<struct FlopPerSecondUnit, std::uint64_t>;
 
 inline constexpr Words operator""_words(unsigned long long n) { return Words{n}; }
 inline constexpr Bytes operator""_KiB(unsigned long long n) { return Bytes{n << 10}; }

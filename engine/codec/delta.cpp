@@ -21,6 +21,13 @@ std::vector<UnitRange> make_units(const Grid& grid, std::uint64_t unit_words) {
     return units;
 }
 
+Words words_of(const Grid& grid, UnitRange unit) {
+    Words words;
+    for (std::uint32_t t = 0; t < unit.tile_count; ++t)
+        words += Words{grid.tile(unit.first_tile + t).words};
+    return words;
+}
+
 UnitEncoder::UnitEncoder(Device& device,
                          const Codec& codec,
                          const DeltaContext& context,

@@ -44,6 +44,7 @@ struct UnitRange {
 
 /// How the grid's tiles are grouped into units; derived, never sent.
 std::vector<UnitRange> make_units(const Grid& grid, std::uint64_t unit_words);
+Words words_of(const Grid& grid, UnitRange unit);
 
 struct EncodedUnit {
     ByteVector bytes;

@@ -16,13 +16,6 @@ OpenRecord open_of(const DeltaContext& context, const DeltaSpec& delta) {
     return open;
 }
 
-Words words_of(const Grid& grid, UnitRange range) {
-    Words words;
-    for (std::uint32_t t = 0; t < range.tile_count; ++t)
-        words += Words{grid.tile(range.first_tile + t).words};
-    return words;
-}
-
 /// Collects parts, from the journal and from the pass alike.
 class Collected {
 public:

@@ -116,12 +116,8 @@ public:
         : parts_(parts),
           delta_(delta),
           context_{parts.steps.catalog(), parts.grid, digest_salt(seed)} {
-        for (const UnitRange range : make_units(parts.grid, delta.unit_words)) {
-            Words words;
-            for (std::uint32_t t = 0; t < range.tile_count; ++t)
-                words += Words{parts.grid.tile(range.first_tile + t).words};
-            units_.push_back(words);
-        }
+        for (const UnitRange unit : make_units(parts.grid, delta.unit_words))
+            units_.push_back(words_of(parts.grid, unit));
     }
 
     const Hash256& catalog() const override { return context_.catalog.id(); }

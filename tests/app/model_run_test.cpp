@@ -9,7 +9,9 @@
 #include <chrono>
 #include <thread>
 
+#include "engine/codec/change_stats.hpp"
 #include "tests/app/driver.hpp"
+#include "workloads/change_profile.hpp"
 
 namespace refit {
 namespace {
@@ -147,6 +149,42 @@ TEST_F(ModelRun, AFullRunChecksEveryWordAndAKilledOneEndsWithTheSameRecord) {
     EXPECT_NE(finished.err.find("is finished"), std::string::npos);
 }
 
+TEST_F(ModelRun, AMeasuredProfileGivesEachKindItsRate) {
+    // Half of the words of one kind of tensor change, about one in fifty of all others.
+    const auto device = make_cpu_device(1);
+    WordPair pair = make_pair(*device, {.profile = *find_profile("adam"),
+                                        .words = std::uint64_t{1} << 20,
+                                        .changed_per_million = 20'000,
+                                        .versions = {}});
+    for (const Tensor& tensor : pair.catalog.tensors()) {
+        if (tensor_kind(tensor.name) != "up_proj") continue;
+        for (std::uint64_t i = tensor.first_word; i < tensor.first_word + tensor.words; ++i)
+            pair.next[i] = static_cast<std::uint16_t>(pair.base[i] ^ (i & 1));
+    }
+    const Grid grid(pair.catalog);
+    ChangeProfile profile = measure_profile(
+        *device, pair,
+        measure_change(*device, pair.catalog, grid, MemoryWeights(pair.catalog, pair.base),
+                       MemoryWeights(pair.catalog, pair.next)));
+    profile.base = "a";
+    profile.next = "b";
+    const std::string file = (folder_ / "mine.toml").string();
+    write_text_file(file, profile_toml(profile));
+
+    const std::vector<std::string> arguments = {"run",       "--model", config().string(),
+                                                "--profile", file,      "--json"};
+    const Outcome outcome = run_refit(arguments);
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const nlohmann::json kinds = outcome.document()["refits"][0]["changed_by_kind"];
+    EXPECT_NEAR(kinds["up_proj"].get<double>(), 0.5, 0.01);
+    for (const char* kind : {"q_proj", "down_proj", "embed_tokens"}) {
+        const KindChange& measured = profile.kinds[kind];
+        const double rate =
+            static_cast<double>(measured.changed) / static_cast<double>(measured.words);
+        EXPECT_NEAR(kinds[kind].get<double>() / rate, 1, 0.02) << kind;
+    }
+}
+
 TEST_F(ModelRun, WrongModelsRatesAndFoldersAreRefusedInOneLine) {
     const auto refused = [&](const std::vector<std::string>& arguments, int code,
                              const std::string& part) {
@@ -158,6 +196,8 @@ TEST_F(ModelRun, WrongModelsRatesAndFoldersAreRefusedInOneLine) {
     };
     refused({"run", "--model", "kimi-k3-1t"}, 3, "kimi-k2-1t");
     refused({"run", "--model", "qwen3-0.6b", "--profile", "adams"}, 3, "adam");
+    refused({"run", "--model", "qwen3-0.6b", "--profile", config().string()}, 3, "config.json");
+    refused({"run", "--profile", config().string(), "--changed", "1%"}, 3, "--changed");
     refused({"run", "--model", "qwen3-0.6b", "--changed", "99%"}, 3, "at most");
     refused({"run", "--model", "qwen3-0.6b", "--changed", "200%"}, 2, "fraction");
     refused({"run", "--model", "qwen3-0.6b", "--full", "--sample", "1%"}, 2, "excludes");

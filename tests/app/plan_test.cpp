@@ -165,7 +165,14 @@ TEST(Plan, LoopsAndMoneyFollowFromTheTimes) {
     // At that step 99 % are busy, to the digit.
     EXPECT_NEAR(refit / xc.synchronous.shortest_step_seconds, 0.01, 1e-12);
 
+    // Weights two batches old: the refit is hidden, the pause is not.
+    EXPECT_DOUBLE_EQ(xc.asynchronous.step_seconds, 900 + pause);
+    EXPECT_NEAR(xc.asynchronous.idle_seconds, pause, 1e-9);
+    EXPECT_NEAR(xc.asynchronous.shortest_step_seconds, 100 * pause, 1e-9);
+
     const CodecPlan& full = find(plan, "full");
+    EXPECT_DOUBLE_EQ(full.asynchronous.step_seconds, full.form.seconds());
+    EXPECT_DOUBLE_EQ(full.asynchronous.idle_seconds, full.form.seconds() - 900);
     EXPECT_DOUBLE_EQ(full.one_step_off.step_seconds, full.form.seconds());
     EXPECT_DOUBLE_EQ(full.one_step_off.shortest_step_seconds, full.form.seconds());
     EXPECT_EQ(full.size.staged.count, xc.size.staged.count);
@@ -183,6 +190,31 @@ TEST(Plan, AScenariosOwnGenerationIsWhatRolloutsWork) {
     const CodecPlan& xc = find(plan, "xc");
     EXPECT_DOUBLE_EQ(xc.synchronous.step_seconds, 100 + xc.form.seconds());
     EXPECT_DOUBLE_EQ(xc.one_step_off.step_seconds, 900);
+    EXPECT_DOUBLE_EQ(xc.asynchronous.step_seconds, 900) << "the trainer's";
+}
+
+TEST(Plan, TheDeclaredLoopDecidesWhatIdleObjectivesCompare) {
+    PlanInputs inputs = tera_inputs();
+    inputs.loop.staleness = 1;
+    inputs.loop.kv_recompute = 3_s;
+    const RefitPlan plan = plan_refit(inputs);
+    const CodecPlan& xc = find(plan, "xc");
+    const double refit = xc.form.seconds();
+    EXPECT_DOUBLE_EQ(xc.asynchronous.step_seconds, (900 + 3 + 900 + refit) / 2);
+    EXPECT_DOUBLE_EQ(xc.asynchronous.shortest_step_seconds, 100 * (refit + 3));
+    EXPECT_DOUBLE_EQ(xc.synchronous.idle_seconds, refit + 3);
+    EXPECT_DOUBLE_EQ(xc.one_step_off.idle_seconds, xc.replica_pause_seconds + 3);
+    EXPECT_EQ(&xc.loop(LoopShape::asynchronous), &xc.asynchronous);
+    EXPECT_EQ(&xc.loop(LoopShape::synchronous), &xc.synchronous);
+    EXPECT_EQ(&xc.loop(LoopShape::one_step_off), &xc.one_step_off);
+    std::string text;
+    for (const std::string& line : explain(inputs, xc)) text += line + "\n";
+    EXPECT_NE(text.find("/ (staleness 1 + 1)) = "), std::string::npos) << text;
+    EXPECT_NE(text.find(" s + kv 3.00 s) / 0.01) = "), std::string::npos) << text;
+    inputs.loop.staleness = 0;
+    text.clear();
+    for (const std::string& line : explain(inputs, find(plan_refit(inputs), "xc"))) text += line;
+    EXPECT_NE(text.find("/ (staleness 0 + 1)) = "), std::string::npos) << text;
 }
 
 TEST(Plan, EgressIsPaidOncePerLinkOfTheTreeAndPricesMayBeMissing) {
@@ -247,6 +279,7 @@ TEST(Plan, ExplainedLinesHaveTheNumbersOfTheForm) {
           std::string("wire      25 GB x 8 / 4 Gbit/s (link home -> away) = 50.0 s, + "),
           std::string("resident check 2000 GB / 8000 GB/s + 0.12 s in 1.5 round trips = "),
           std::string("99 % busy from 100 x "),
+          std::string("asynchronous  idle in all but generation of max(generation 15.0 min + "),
           std::string("egress    25 GB x ($0.02 a GB) = $0.50"),
           std::string("idle $    64 GPUs x ")})
         EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
@@ -315,6 +348,7 @@ TEST(PlanCommand, TextFitsAndCsvHasOneLineACodec) {
     std::string header;
     std::getline(lines, header);
     EXPECT_EQ(header.rfind("codec,bits_per_parameter,payload_bytes,", 0), 0u);
+    EXPECT_NE(header.find(",asynchronous_shortest_step_seconds,"), std::string::npos);
     std::size_t rows = 0;
     for (std::string line; std::getline(lines, line); ++rows)
         EXPECT_EQ(std::ranges::count(line, ','), std::ranges::count(header, ',')) << line;
@@ -344,6 +378,24 @@ TEST(PlanCommand, RegionsBecomeATopologyWithPrices) {
     const Json home = plan_json({"--from", "aws:us-east-1", "--to", "aws:us-east-1"});
     EXPECT_EQ(value(codec_of(home, "full"), "/egress_usd"), 0);
     EXPECT_EQ(home["topology"]["tree"].size(), 0u);
+}
+
+TEST(PlanCommand, TakesTheLoopOfItsScenario) {
+    const Json json = plan_json({"async", "--objective", "idle"});
+    EXPECT_EQ(json["loop"]["shape"], "asynchronous");
+    EXPECT_EQ(json["loop"]["staleness"], 2);
+    EXPECT_EQ(json["loop"]["kv_recompute_seconds"], 2);
+    EXPECT_EQ(json["loop"]["generation_seconds"], 600);
+    const Json xc = codec_of(json, "xc");
+    EXPECT_NEAR(value(xc, "/asynchronous/step_seconds"),
+                600 + value(xc, "/refit/replica_pause_seconds") + 2, 1e-9);
+    double last = 0;
+    for (const Json& codec : json.at("codecs")) {
+        EXPECT_GE(value(codec, "/asynchronous/shortest_step_seconds"), last);
+        last = value(codec, "/asynchronous/shortest_step_seconds");
+    }
+    const std::string text = plan({"async"}).out;
+    EXPECT_NE(text.find("asynchronous by 2 (declared)"), std::string::npos) << text;
 }
 
 TEST(PlanCommand, FlagsChangeWhatTheySay) {

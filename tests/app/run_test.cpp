@@ -165,6 +165,26 @@ TEST_F(MainJob, SaysOneLinePerSystem) {
     EXPECT_NE(last[4].find("re-encodes 0"), std::string::npos);
 }
 
+TEST_F(MainJob, SaysHowShortAStepMayBeInEachLoopAndWhatStagingSteals) {
+    const RunFigures f = figures(record());
+    EXPECT_DOUBLE_EQ(f.shortest_steps.at(LoopShape::synchronous), 100 * f.refit_seconds);
+    EXPECT_DOUBLE_EQ(f.shortest_steps.at(LoopShape::one_step_off), f.shortest_step_seconds);
+    EXPECT_DOUBLE_EQ(f.shortest_steps.at(LoopShape::asynchronous),
+                     std::max({f.refit_seconds / 1.01, f.shortest_step_seconds}));
+    // Replicas go on while they decode: all words of both refits, each replica, at the declared
+    // rate. The late one decodes the second only.
+    const double decode =
+        2.0 * static_cast<double>(record().model_parameters) /
+        (static_cast<double>(job_->scenario().fleet.decode.value.count) * record().link_scale);
+    const auto replicas = static_cast<double>(record().maps.size() - 1);
+    EXPECT_NEAR(to_seconds(record().run.stolen), (2 * replicas - 1) * decode, 1e-3 * decode);
+    const std::vector<std::string> lines = run_text(record());
+    EXPECT_TRUE(std::ranges::any_of(lines, [](const std::string& line) {
+        return line.starts_with("loop     one_step_off; 99 % busy from a step of: synchronous ") &&
+               line.find("stolen by staging at most ") != std::string::npos;
+    }));
+}
+
 TEST_F(MainJob, RecordHasEveryFixedKey) {
     const nlohmann::ordered_json json = to_json(record());
     EXPECT_EQ(json["schema"], "refit.run/1");
@@ -186,6 +206,11 @@ TEST_F(MainJob, RecordHasEveryFixedKey) {
                             "refit.pause_seconds",
                             "speedup",
                             "gpu_idle.fraction",
+                            "gpu_idle.shortest_steps.synchronous",
+                            "gpu_idle.shortest_steps.one_step_off",
+                            "gpu_idle.shortest_steps.asynchronous",
+                            "gpu_stolen.fraction",
+                            "gpu_stolen.replica_seconds",
                             "verify.exact",
                             "verify.words_checked",
                             "verify.mismatches",

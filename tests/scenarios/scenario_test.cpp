@@ -39,7 +39,7 @@ Result<Scenario> load_edited(const std::string& from, const std::string& to) {
 
 TEST(ShippedScenarios, AllLoadAndAreValid) {
     const auto names = shipped_scenarios(kRoot);
-    EXPECT_EQ(names, (std::vector<std::string>{"faults", "first", "model", "smoke"}));
+    EXPECT_EQ(names, (std::vector<std::string>{"async", "faults", "first", "model", "smoke"}));
     for (const std::string& name : names) {
         const auto scenario = load(name);
         EXPECT_TRUE(scenario.has_value()) << scenario.error().where << scenario.error().what;
@@ -113,7 +113,12 @@ TEST(ScenarioFile, EveryMistakeIsNamedWithLineAndKey) {
         {"goodput = 1.0", "goodput = nan", "", "transport.goodput: must be over 0"},
         {"codec = \"xc\"", "codec = \"zip\"", "", "delta.codec: "},
         {"\"one_step_off\"", "\"sideways\"", "", "loop.shape: \"sideways\" is unknown"},
-        {"\"one_step_off\"", "\"synchronous\"", "", "loop.generation: "},
+        {"\"one_step_off\"", "\"synchronous\"", "", "loop.generation: a synchronous loop needs"},
+        {"\"one_step_off\"", "\"asynchronous\"", "", "loop.generation: an asynchronous loop needs"},
+        {"\"one_step_off\"\nstep = \"900 s\"", "\"asynchronous\"\ngeneration = \"9 s\"", "",
+         "loop.step: an asynchronous loop needs"},
+        {"step = \"900 s\"", "staleness = -1", "", "loop.staleness: must not be negative"},
+        {"step = \"900 s\"", "staleness = 1.5", "", "loop.staleness: must be an integer"},
         {"kind = \"kill\"", "kind = \"maim\"", "", "fault[0].kind: \"maim\" is unknown"},
         {"node = \"eu-west/relay-1\"", "node = \"eu/r\"", "", "fault[0].node: no node is named"},
         {"node = \"eu-west/relay-1\"", "node = \"source\"", "", "fault[0].node: no edge leads"},
