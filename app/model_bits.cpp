@@ -17,8 +17,7 @@ constexpr std::uint64_t kExpandStream = 0xE4;
 }  // namespace
 
 Result<ModelBits> ModelBits::open(const std::filesystem::path& file, const DeltaSpec& delta) {
-    const bool config = file.extension() == ".json";
-    REFIT_TRY(architecture, config ? architecture_of_config(file) : load_architecture(file));
+    REFIT_TRY(architecture, load_architecture(file));
     REFIT_TRY(catalog, make_catalog(architecture));
     ModelBits bits;
     bits.architecture_ = std::move(architecture);

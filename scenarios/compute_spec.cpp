@@ -63,9 +63,7 @@ void derive_times(TomlTable& root, Scenario& scenario) {
     const ComputeSpec& compute = scenario.compute;
     const bool any = compute.trainer.value.count > 0 || compute.rollout.value.count > 0;
     if (!any || scenario.source.model.file.empty() || !check_compute(scenario).has_value()) return;
-    const std::filesystem::path& file = scenario.source.model.file;
-    const auto loaded =
-        file.extension() == ".json" ? architecture_of_config(file) : load_architecture(file);
+    const auto loaded = load_architecture(scenario.source.model.file);
     if (!loaded.has_value()) {
         const Error& error = loaded.error();
         root.table("source").table("model").fail("name", error.where + ": " + error.what);

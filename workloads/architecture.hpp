@@ -78,7 +78,7 @@ struct Architecture {
     double published_active_billion = 0;
 };
 
-/// The file's [totals] must be those of its tensors.
+/// An architecture file, whose [totals] must be those of its tensors, or a config.json.
 Result<Architecture> load_architecture(const std::filesystem::path& file);
 
 /// The same of a text, without a name for the errors to stand in.

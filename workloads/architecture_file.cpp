@@ -209,6 +209,7 @@ Result<Architecture> parse_architecture(std::string_view text) {
 }
 
 Result<Architecture> load_architecture(const std::filesystem::path& file) {
+    if (file.extension() == ".json") return architecture_of_config(file);
     auto text = load_text_file(file);
     if (!text.has_value()) return in_file(text.error(), file.string());
     auto architecture = parse_architecture(text.value());

@@ -123,8 +123,7 @@ Result<ExitCode> bench_compute(const Console& console, const BenchFlags& flags) 
     if (time.count == 0 || time > 600_s)
         return Error{ErrorCode::invalid_input, "takes a time over 0 and up to 10 min", "--time"};
     REFIT_TRY(file, find_architecture(flags.model, {}, console.data_root));
-    const bool config = file.extension() == ".json";
-    REFIT_TRY(architecture, config ? architecture_of_config(file) : load_architecture(file));
+    REFIT_TRY(architecture, load_architecture(file));
     REFIT_TRY(codec, find_codec(flags.codecs.empty() ? "xc" : flags.codecs.front()));
     PairSpec pair;
     pair.profile = *find_profile("adam");

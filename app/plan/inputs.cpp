@@ -71,9 +71,7 @@ Result<Scenario> scenario_of(const PlanFlags& flags, const fs::path& data_root) 
 }
 
 Status add_model(const Scenario& scenario, PlanInputs& inputs) {
-    const fs::path& file = scenario.source.model.file;
-    const bool config = file.extension() == ".json";
-    REFIT_TRY(architecture, config ? architecture_of_config(file) : load_architecture(file));
+    REFIT_TRY(architecture, load_architecture(scenario.source.model.file));
     inputs.model = architecture.name;
     inputs.parameters = totals(architecture).all.parameters;
     return Done{};
