@@ -15,7 +15,7 @@ namespace {
 constexpr double kPublishedFullSeconds = 5250;  // arXiv:2610.08430, 2052.8 GB
 constexpr std::uint64_t kPublishedParameters = 1'026'408'232'448;
 
-std::string percent(double part) { return fmt::format("{:.2f} %", 100 * part); }
+std::string percent(double part) { return fmt::format("{:.3g} %", 100 * part); }
 
 std::string refit_line(const RefitTimes& refit) {
     return fmt::format(
