@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
+#include "app/backend.hpp"
 #include "app/host.hpp"
 
 namespace refit {
@@ -37,14 +37,6 @@ std::string progress_of(const RunResult& run, NodeId node, Nanoseconds at, std::
         if (event.node == node && event.at <= at) ++received;
     }
     return fmt::format(" with {} of {} chunks received", received, chunks);
-}
-
-/// Why GPU figures are not measured. A node without a use is said first.
-std::string backend_reason() {
-    std::error_code absent;
-    if (std::filesystem::exists("/dev/nvidiactl", absent))
-        return "cpu although this machine has a GPU: this version has no other backend";
-    return "cpu; no GPU: modelled";
 }
 
 }  // namespace
@@ -81,7 +73,7 @@ void describe_run(const Scenario& scenario, const Device& device, double scale, 
     record.title = scenario.title;
     record.seed = scenario.seed;
     record.backend = device.name();
-    record.backend_reason = backend_reason();
+    record.backend_reason = backend_reason(device);
     record.link_scale = scale;
     record.codec = scenario.delta.codec;
     if (const auto codec = find_codec(record.codec); codec.has_value())

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/backend.hpp"
 #include "app/checkpoints.hpp"
 #include "app/commands/commands.hpp"
 #include "app/format.hpp"
@@ -16,7 +17,7 @@ struct ApplyFlags {
     std::string base;
     std::string delta;
     std::string output;
-    unsigned threads = 0;
+    BackendFlags backend;
     bool in_place = false;
     bool allow_linked = false;
     bool dry_run = false;
@@ -79,7 +80,7 @@ Result<ExitCode> apply_to_output(const Console& console,
     const DeltaContents& to = contents.value();
     const fs::path inputs[] = {flags.delta};
     REFIT_CHECK(check_output_apart(flags.output, inputs));
-    const auto device = make_cpu_device(flags.threads);
+    const auto device = open_device(flags.backend);
     REFIT_TRY(decoder, CheckpointDecoder::create(*device, delta, *base, flags.delta));
     std::unique_ptr<CheckpointWriter> writer;
     if (!flags.dry_run) {
@@ -111,7 +112,7 @@ Result<ExitCode> apply_to_output(const Console& console,
 Result<ExitCode> apply_in_place(const Console& console,
                                 const ApplyFlags& flags,
                                 const RfdReader& delta) {
-    const auto device = make_cpu_device(flags.threads);
+    const auto device = open_device(flags.backend);
     const auto disk = make_posix_disk();
     InPlaceApply apply(*device, *disk, flags.base, flags.allow_linked);
     Progress progress(console, "apply", total_of(delta) * 2);  // decoded, then read back
@@ -145,9 +146,7 @@ Command add_apply(CLI::App& program, const Console& console) {
     CLI::Option* allow_linked =
         command->add_flag("--allow-linked", flags->allow_linked,
                           "In place also through symbolic and hard links, for all their names");
-    command->add_option("--threads", flags->threads, "0: one per usable core")
-        ->check(CLI::Range(0, 1024))
-        ->capture_default_str();
+    add_backend_flags(*command, flags->backend);
     CLI::Option* dry_run =
         command->add_flag("--dry-run", flags->dry_run, "Do everything but write");
     output->excludes(in_place);

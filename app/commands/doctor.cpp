@@ -93,7 +93,7 @@ std::vector<Finding> examine(const Console& console) {
         {"cpu quota", cpu_quota(), "threads beyond it only wait"},
         {"memory", memory(), "checkpoints are mapped; a unit of 16 Mi words is held at a time"},
         {"disk", free_disk(), "encode and apply write a whole file beside the old one"},
-        {"gpu", gpu(), "not used: this version has the cpu backend only, GPU rates are declared"},
+        {"gpu", gpu(), "not used: this version has no cuda backend, GPU rates are declared"},
         {"display", display(), "not used: this version opens no window"},
         {"network rights", "not needed", "this version simulates every link"},
         {"data", console.data_root.string(), "shipped scenarios, topologies and traces"},

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/backend.hpp"
 #include "app/checkpoints.hpp"
 #include "app/commands/commands.hpp"
 #include "app/format.hpp"
@@ -21,7 +22,7 @@ struct EncodeFlags {
     std::string next;
     std::string output;
     std::string codec = DeltaSpec{}.codec;
-    unsigned threads = 0;
+    BackendFlags backend;
     bool with_files = false;
     bool dry_run = false;
 };
@@ -92,7 +93,7 @@ Result<ExitCode> encode(const Console& console, const EncodeFlags& flags) {
     REFIT_TRY(match, match_checkpoints(*base, *next, flags.with_files));
     const fs::path inputs[] = {flags.base, flags.next};
     REFIT_CHECK(check_output_apart(flags.output, inputs));
-    const auto device = make_cpu_device(flags.threads);
+    const auto device = open_device(flags.backend);
     std::unique_ptr<OutputFile> output;
     if (!flags.dry_run) {
         REFIT_TRY(created, OutputFile::create(flags.output));
@@ -129,9 +130,7 @@ Command add_encode(CLI::App& program, const Console& console) {
     command->add_option("--codec", flags->codec, "One of `refit list codecs`")
         ->check(CLI::IsMember(codecs))
         ->capture_default_str();
-    command->add_option("--threads", flags->threads, "0: one per usable core")
-        ->check(CLI::Range(0, 1024))
-        ->capture_default_str();
+    add_backend_flags(*command, flags->backend);
     command->add_flag("--with-files", flags->with_files,
                       "Carry the other files of the new folder as well");
     command->add_flag("--dry-run", flags->dry_run, "Do everything but write");

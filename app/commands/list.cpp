@@ -206,7 +206,9 @@ Entries list_backends(const std::filesystem::path&) {
     std::string levels;
     for (const std::string& level : cpu_device_levels())
         levels += (levels.empty() ? "" : ", ") + level;
-    return std::vector<Entry>{{"cpu", "all kernels; levels on this machine: " + levels}};
+    return std::vector<Entry>{
+        {"cpu", "all kernels; levels on this machine: " + levels},
+        {"simt", "the CUDA kernels on a host executor: a proof of their bits, not of their speed"}};
 }
 
 struct Topic {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/backend.hpp"
 #include "app/commands/commands.hpp"
 #include "app/compose.hpp"
 #include "app/fraction.hpp"
@@ -32,8 +33,7 @@ struct RunFlags {
     std::uint64_t steps = 0;
     std::uint64_t seed = 0;
     bool seed_given = false;
-    std::string backend = "auto";
-    unsigned threads = 0;
+    BackendFlags backend;
     std::vector<std::string> set;
     std::vector<std::string> require;
     std::string out;
@@ -193,7 +193,7 @@ Result<ExitCode> run(const Console& console, const RunFlags& flags) {
         console.note("if it is interrupted, go on with: refit run --resume " +
                      folder.place().string());
     }
-    const auto device = make_cpu_device(flags.threads);
+    const auto device = open_device(flags.backend);
     REFIT_TRY(record, run_scenario(console, scenario, *device, folder.working()));
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
     record.host.wall_seconds = wall.count();
@@ -278,12 +278,7 @@ Command add_run(CLI::App& program, const Console& console) {
     command->add_option("--steps", flags->steps, "At most so many refits")
         ->check(CLI::PositiveNumber);
     CLI::Option* seed = command->add_option("--seed", flags->seed, "One seed makes the whole run");
-    command->add_option("--backend", flags->backend, "auto or cpu")
-        ->check(CLI::IsMember({"auto", "cpu"}))
-        ->capture_default_str();
-    command->add_option("--threads", flags->threads, "0: one per usable core")
-        ->check(CLI::Range(0, 1024))
-        ->capture_default_str();
+    add_backend_flags(*command, flags->backend);
     command
         ->add_option("--set", flags->set, "Override a scenario key: delta.chunk=2KiB; repeatable")
         ->expected(1)

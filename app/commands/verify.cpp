@@ -5,6 +5,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "app/backend.hpp"
 #include "app/checkpoints.hpp"
 #include "app/commands/commands.hpp"
 #include "app/format.hpp"
@@ -20,7 +21,7 @@ struct VerifyFlags {
     std::string base;
     std::string delta;
     std::string next;
-    unsigned threads = 0;
+    BackendFlags backend;
 };
 
 constexpr std::size_t kListed = 20;  // tensors with mismatches named in the text result
@@ -194,7 +195,7 @@ Result<ExitCode> verify_pair(const Console& console, const VerifyFlags& flags) {
     REFIT_TRY(other, Checkpoint::open(flags.pair[1]));
     REFIT_CHECK(check_same_tensors(*one, *other));
     REFIT_TRY(match, match_checkpoints(*one, *other, false));
-    const auto device = make_cpu_device(flags.threads);
+    const auto device = open_device(flags.backend);
     REFIT_TRY(comparison, Comparison::create(*one, match.catalog));
     Bytes total = size_of(match.catalog.words());
     for (const OpaqueSource& source : match.opaque) total += Bytes{source.item.bytes};
@@ -217,7 +218,7 @@ Result<ExitCode> verify_delta(const Console& console, const VerifyFlags& flags) 
     REFIT_TRY(delta, RfdReader::open(flags.delta));
     auto contents = read_delta_contents(delta);
     if (!contents.has_value()) return in_file(contents.error(), flags.delta);
-    const auto device = make_cpu_device(flags.threads);
+    const auto device = open_device(flags.backend);
     REFIT_TRY(decoder, CheckpointDecoder::create(*device, delta, *base, flags.delta));
     REFIT_TRY(comparison, Comparison::create(*next, delta.catalog()));
     for (const CheckpointFile& file : contents.value().contents.files) {
@@ -252,9 +253,7 @@ Command add_verify(CLI::App& program, const Console& console) {
     CLI::Option* base = command->add_option("--base", flags->base, "The base of the delta");
     CLI::Option* delta = command->add_option("--delta", flags->delta, "The delta (.rfd)");
     CLI::Option* next = command->add_option("--new", flags->next, "What base + delta shall equal");
-    command->add_option("--threads", flags->threads, "0: one per usable core")
-        ->check(CLI::Range(0, 1024))
-        ->capture_default_str();
+    add_backend_flags(*command, flags->backend);
     base->needs(delta)->needs(next)->excludes(pair);
     delta->needs(base);
     next->needs(base);
