@@ -7,11 +7,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_file(const fs::path& path) {
-    std::error_code failure;
-    return fs::is_regular_file(path, failure);
-}
-
 std::vector<std::string> toml_names(const fs::path& folder) {
     std::vector<std::string> names;
     std::error_code failure;
@@ -43,6 +38,11 @@ Error unknown(const std::string& name,
 }
 
 }  // namespace
+
+bool is_file(const fs::path& path) {
+    std::error_code failure;
+    return fs::is_regular_file(path, failure);
+}
 
 std::vector<std::string> shipped_scenarios(const fs::path& data_root) {
     return toml_names(data_root / "scenarios");

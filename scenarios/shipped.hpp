@@ -15,6 +15,9 @@
 
 namespace refit {
 
+/// False also where nobody may look.
+bool is_file(const std::filesystem::path& path);
+
 /// Sorted names without ".toml"; empty if the folder is not there.
 std::vector<std::string> shipped_scenarios(const std::filesystem::path& data_root);
 std::vector<std::string> shipped_topologies(const std::filesystem::path& data_root);

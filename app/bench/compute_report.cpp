@@ -130,11 +130,7 @@ nlohmann::ordered_json compute_document(const ComputeBench& bench, const BenchHo
               {"peak_flop_per_second", bench.products.peak_flop_per_second},
               {"products", products},
               {"stolen", stolen}}},
-            {"host",
-             {{"cpu", host.cpu},
-              {"device", host.device},
-              {"version", REFIT_VERSION},
-              {"wall_seconds", host.wall_seconds}}}};
+            {"host", host_json(host)}};
 }
 
 }  // namespace refit

@@ -104,19 +104,20 @@ std::vector<std::string> bench_table(const std::vector<BenchSample>& samples,
     return lines;
 }
 
+nlohmann::ordered_json host_json(const BenchHost& host) {
+    return {{"cpu", host.cpu},
+            {"device", host.device},
+            {"version", REFIT_VERSION},
+            {"wall_seconds", host.wall_seconds}};
+}
+
 nlohmann::ordered_json bench_document(const std::vector<BenchSample>& samples,
                                       const std::vector<BenchRow>& rows,
                                       const BenchHost& host) {
     Json listed = Json::array();
     for (const BenchRow& row : rows)
         listed.push_back(to_json(row, samples[row.sample], host.threads));
-    return {{"schema", "refit.bench/1"},
-            {"rows", listed},
-            {"host",
-             {{"cpu", host.cpu},
-              {"device", host.device},
-              {"version", REFIT_VERSION},
-              {"wall_seconds", host.wall_seconds}}}};
+    return {{"schema", "refit.bench/1"}, {"rows", listed}, {"host", host_json(host)}};
 }
 
 }  // namespace refit

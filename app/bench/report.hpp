@@ -24,6 +24,9 @@ std::vector<std::string> bench_table(const std::vector<BenchSample>& samples,
                                      const std::vector<BenchRow>& rows,
                                      const BenchHost& host);
 
+/// `host` of every document of refit.bench/1.
+nlohmann::ordered_json host_json(const BenchHost& host);
+
 nlohmann::ordered_json bench_document(const std::vector<BenchSample>& samples,
                                       const std::vector<BenchRow>& rows,
                                       const BenchHost& host);

@@ -79,11 +79,6 @@ Result<Request> load_request(const std::filesystem::path& file) {
     return request;
 }
 
-bool is_file(const std::string& name) {
-    std::error_code absent;
-    return std::filesystem::is_regular_file(name, absent);
-}
-
 /// A path is meant as it was typed; in the scenario it would be relative to the file.
 std::string as_typed(const std::string& path) { return std::filesystem::absolute(path).string(); }
 

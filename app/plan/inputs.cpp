@@ -31,11 +31,6 @@ Error about(Error error, const std::string& flag) { return in_file(std::move(err
 
 std::string quoted(const std::string& text) { return fmt::format("\"{}\"", text); }
 
-bool is_file(const std::string& name) {
-    std::error_code absent;
-    return fs::is_regular_file(name, absent);
-}
-
 /// An architecture by its flag: the nearest name is worth more than all of them.
 Result<fs::path> model_file(const std::string& name, const fs::path& data_root) {
     auto file = find_architecture(name, {}, data_root);

@@ -2,7 +2,6 @@
 // payload of the plain reference and takes it back.
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <numeric>
 
 #include "tests/kernels/xc_support.hpp"
@@ -151,38 +150,12 @@ private:
     Changes decoded_;
 };
 
-/// Changes that take no notice of the base, and such as grow rarer with its exponent.
-XcCase random_case(TestRng& rng, std::size_t words, std::uint64_t per_mille) {
-    XcCase of;
-    const bool by_exponent = rng.below(2) == 0;
-    const bool contextual = rng.below(4) != 0;
-    const XcContext context = contextual && rng.below(3) == 0
-                                  ? XcContext{10, static_cast<std::uint8_t>(rng.below(24))}
-                                  : XcContext{7, static_cast<std::uint8_t>(100 + rng.below(20))};
-    const std::uint64_t classes = 1 + rng.below(kXcStages + 1);
-    for (std::size_t i = 0; i < words; ++i) {
-        // Exponents fall off by half from 124 downwards, as those of weights do.
-        const unsigned below = static_cast<unsigned>(std::countr_zero(rng.next() | 1u << 14));
-        const std::uint16_t word = rng.word();
-        of.base.push_back(
-            by_exponent ? static_cast<std::uint16_t>((word & 0x807F) | (124 - below) << 7) : word);
-        const std::uint64_t rate = by_exponent ? per_mille << std::min(below, 10u) : per_mille;
-        const bool changes = rng.below(1000) < rate;
-        const auto size_class = static_cast<unsigned>(rng.below(classes));
-        of.next.push_back(changes ? stepped(of.base[i], random_step(rng, size_class)) : of.base[i]);
-    }
-    const int flags = 160 + static_cast<int>(8 * std::log2(static_cast<double>(per_mille) / 1000));
-    of.tables = random_tables(rng, context, contextual, flags);
-    of.levels = random_levels(rng, of);
-    return of;
-}
-
 TEST_F(XcTest, EveryLevelMakesAndTakesTheSamePayloadAtEveryLength) {
     std::size_t coded = 0;
     for (std::size_t words = 0; words <= 700; ++words) {
         for (const std::uint64_t per_mille : {5u, 60u, 1000u}) {
             TestRng rng{words * 1000 + per_mille};
-            coded += check(random_case(rng, words, per_mille)) ? 1 : 0;
+            coded += check(random_xc_case(rng, words, per_mille)) ? 1 : 0;
             if (HasFailure()) return;
         }
     }
@@ -196,7 +169,7 @@ TEST_F(XcTest, EveryLevelMakesAndTakesTheSamePayloadAcrossSegments) {
          {4093u, 4094u, 4095u, 4096u, 4097u, 4098u, 4099u, 8193u, 70000u}) {
         for (const std::uint64_t per_mille : {1u, 10u, 30u, 300u, 1000u}) {
             TestRng rng{++seed};
-            coded += check(random_case(rng, words, per_mille)) ? 1 : 0;
+            coded += check(random_xc_case(rng, words, per_mille)) ? 1 : 0;
             if (HasFailure()) return;
         }
     }
@@ -206,7 +179,7 @@ TEST_F(XcTest, EveryLevelMakesAndTakesTheSamePayloadAcrossSegments) {
 /// More than 32 segments, most of them without a change: groups of levels and gaps between flags.
 TEST_F(XcTest, EveryLevelTakesSegmentsThatDoNotChange) {
     TestRng rng{77};
-    XcCase of = random_case(rng, 40 * kSegmentWords + 5, 30);
+    XcCase of = random_xc_case(rng, 40 * kSegmentWords + 5, 30);
     for (std::size_t i = 0; i < of.base.size(); ++i)
         if (i / kSegmentWords % 13 != 0) of.next[i] = of.base[i];
     of.next.back() = stepped(of.base.back(), 1);
@@ -280,7 +253,7 @@ TEST_F(XcTest, UnlikelyBitsTakeTheBytesOfTheClosedForm) {
 
 TEST_F(XcTest, CountsAreTheSumsOfTheirComments) {
     TestRng rng{5};
-    const XcCase of = random_case(rng, 17 * kSegmentWords + 300, 40);
+    const XcCase of = random_xc_case(rng, 17 * kSegmentWords + 300, 40);
     const XcContext context = of.tables.context;
     XcCounts counts;
     XcExponents sample{};
@@ -354,7 +327,7 @@ bool accepts(std::span<const std::unique_ptr<Device>> devices,
 TEST_F(XcTest, TruncationsAreRefusedAndFlipsRefusedOrWellFormed) {
     for (const std::size_t words : {130u, 9000u}) {
         TestRng rng{words};
-        const XcCase of = random_case(rng, words, 40);
+        const XcCase of = random_xc_case(rng, words, 40);
         std::vector<std::byte> payload = encode_xc(plain(), of);
         ASSERT_FALSE(payload.empty());
         const auto changed =

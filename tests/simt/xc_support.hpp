@@ -1,8 +1,6 @@
 // The kernels of xc as functions from host data to host data, and tiles for them.
 #pragma once
 
-#include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -187,30 +185,6 @@ public:
 private:
     simt::Queue queue_;
 };
-
-/// Changes that take no notice of the base, and such as grow rarer with its exponent.
-inline XcCase random_xc_case(TestRng& rng, std::size_t words, std::uint64_t per_mille) {
-    XcCase of;
-    const bool by_exponent = rng.below(2) == 0;
-    const bool contextual = rng.below(4) != 0;
-    XcContext context{7, static_cast<std::uint8_t>(100 + rng.below(20))};
-    if (contextual && rng.below(3) == 0) context = {10, static_cast<std::uint8_t>(rng.below(24))};
-    const std::uint64_t classes = 1 + rng.below(kXcStages + 1);
-    for (std::size_t i = 0; i < words; ++i) {
-        const auto below = static_cast<unsigned>(std::countr_zero(rng.next() | 1u << 14));
-        const std::uint16_t word = rng.word();
-        of.base.push_back(
-            by_exponent ? static_cast<std::uint16_t>((word & 0x807F) | (124 - below) << 7) : word);
-        const std::uint64_t rate = by_exponent ? per_mille << std::min(below, 10u) : per_mille;
-        const bool changes = rng.below(1000) < rate;
-        const auto size_class = static_cast<unsigned>(rng.below(classes));
-        of.next.push_back(changes ? stepped(of.base[i], random_step(rng, size_class)) : of.base[i]);
-    }
-    const int flags = 160 + static_cast<int>(8 * std::log2(static_cast<double>(per_mille) / 1000));
-    of.tables = random_tables(rng, context, contextual, flags);
-    of.levels = random_levels(rng, of);
-    return of;
-}
 
 /// Every word moves by one step up or down, so that every segment is dense.
 inline XcCase dense_xc_case(TestRng& rng, std::size_t words) {
