@@ -97,8 +97,7 @@ Result<RunRecord> run_scenario(const Console& console,
                                const Scenario& scenario,
                                Device& device,
                                const std::filesystem::path& folder) {
-    if (!scenario.source.model.name.empty())
-        return run_model(console, scenario, device, folder / kJournalFile);
+    if (!scenario.source.model.name.empty()) return run_model(console, scenario, device, folder);
     REFIT_TRY(stage, prepare(scenario, device));
     const Catalog& catalog = stage.steps->catalog();
     const double scale = link_scale(scenario, catalog);
@@ -128,7 +127,12 @@ Result<RunRecord> run_scenario(const Console& console,
     const auto make_register = [&folder](const Decision& initial) {
         return make_sqlite_register(folder / "register.sqlite", initial);
     };
-    REFIT_TRY(run, run_refits(plan, {*bits, *store, between_events}, make_register));
+    RecordingWriter recording(folder / kRecordingFile,
+                              make_cast(record.title, plan.topology, plan.loop, catalog,
+                                        *stage.grid, plan.delta.unit_words));
+    const auto on_events = [&](std::span<const Event> events) { recording.append(events); };
+    REFIT_TRY(run, run_refits(plan, {*bits, *store, between_events, on_events}, make_register));
+    recording.finish();
     record.run = std::move(run);
     record.faults = describe_faults(record.run, plan.topology);
     progress.advance(pass);

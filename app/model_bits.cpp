@@ -120,10 +120,11 @@ RecordedRun ModelBits::recorded(RecordedDelta anchor,
 
 Result<RunResult> time_pass(const RecordedRun& run,
                             const WorldPlan& plan,
-                            const std::function<void()>& between_events) {
+                            const std::function<void()>& between_events,
+                            const std::function<void(std::span<const Event>)>& on_events) {
     const auto bits = make_recorded_bits(run, plan.delta);
     const auto store = make_memory_store();
-    return run_refits(plan, {*bits, *store, between_events}, make_memory_register);
+    return run_refits(plan, {*bits, *store, between_events, on_events}, make_memory_register);
 }
 
 }  // namespace refit

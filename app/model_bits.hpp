@@ -97,6 +97,7 @@ private:
 /// The protocol over recorded sizes; store and register in memory.
 Result<RunResult> time_pass(const RecordedRun& run,
                             const WorldPlan& plan,
-                            const std::function<void()>& between_events);
+                            const std::function<void()>& between_events,
+                            const std::function<void(std::span<const Event>)>& on_events = {});
 
 }  // namespace refit

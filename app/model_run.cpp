@@ -6,6 +6,7 @@
 #include "app/host.hpp"
 #include "app/model_bits.hpp"
 #include "app/progress.hpp"
+#include "app/run_folder.hpp"
 #include "app/run_plan.hpp"
 #include "engine/emulate/full_pass.hpp"
 #include "workloads/change_profile.hpp"
@@ -18,13 +19,17 @@ constexpr const char* kBaselines[] = {"full", "full-zstd"};
 constexpr std::uint64_t kBaselineWords = std::uint64_t{32} << 20;  // two tiles a stratum are more
 constexpr std::uint64_t kSampleWords = std::uint64_t{128} << 20;
 
+std::filesystem::path journal_of(const std::filesystem::path& folder, std::uint64_t refit) {
+    return folder / (kJournalFile + ("." + std::to_string(refit)));
+}
+
 class ModelRun {
 public:
     ModelRun(const Console& console, const Scenario& scenario, Device& device, ModelBits bits)
         : console_(console), scenario_(scenario), device_(device), bits_(std::move(bits)) {}
 
     Status prepare();
-    Result<RunRecord> run(const std::filesystem::path& journal);
+    Result<RunRecord> run(const std::filesystem::path& folder);
 
 private:
     std::uint64_t refits() const { return std::max<std::uint64_t>(1, scenario_.source.max_refits); }
@@ -40,11 +45,14 @@ private:
 
     Status add_replica(const std::string& name, const std::string& layout);
     Hash256 pass_identity(std::uint64_t refit) const;
-    Result<RecordedDelta> full_pass(const std::filesystem::path& journal, std::uint64_t refit);
+    Result<RecordedDelta> full_pass(const std::filesystem::path& folder, std::uint64_t refit);
     void sampled_pass(const Measured& measured, std::uint64_t refit);
-    Status refit_bits(std::uint64_t refit, const std::filesystem::path& journal);
-    Result<RunResult> time_of(std::vector<RecordedDelta> deltas, const WorldPlan& plan) const;
-    Status time_passes();
+    Status refit_bits(std::uint64_t refit, const std::filesystem::path& folder);
+    using OnEvents = std::function<void(std::span<const Event>)>;
+    Result<RunResult> time_of(std::vector<RecordedDelta> deltas,
+                              const WorldPlan& plan,
+                              const OnEvents& on_events = {}) const;
+    Status time_passes(const std::filesystem::path& folder);
     Result<BaselineRecord> baseline(const Measured& measured, const std::string& codec) const;
     void add_times(const BitPassTimes& times);
     Status measure_host();
@@ -126,10 +134,10 @@ Hash256 ModelRun::pass_identity(std::uint64_t refit) const {
     return sha256(writer.bytes());
 }
 
-Result<RecordedDelta> ModelRun::full_pass(const std::filesystem::path& journal,
+Result<RecordedDelta> ModelRun::full_pass(const std::filesystem::path& folder,
                                           std::uint64_t refit) {
     REFIT_TRY(codec, find_codec(scenario_.delta.codec));
-    REFIT_TRY(log, PassJournal::open(journal, pass_identity(refit)));
+    REFIT_TRY(log, PassJournal::open(journal_of(folder, refit), pass_identity(refit)));
     BitPass pass(device_, bits_.context(), *codec, bits_.serving(), host_now);
     REFIT_TRY(full, run_full_pass(pass, bits_.pairs(refit), bits_.context(), scenario_.delta, &log,
                                   advance()));
@@ -161,7 +169,7 @@ void ModelRun::sampled_pass(const Measured& measured, std::uint64_t refit) {
 }
 
 /// The bits of one refit: what it sends, and how sure that is.
-Status ModelRun::refit_bits(std::uint64_t refit, const std::filesystem::path& journal) {
+Status ModelRun::refit_bits(std::uint64_t refit, const std::filesystem::path& folder) {
     ModelPasses& passes = *record_.passes;
     REFIT_TRY(measured,
               bits_.measure(device_, scenario_.delta.codec, sample_budget(), refit, advance()));
@@ -178,7 +186,7 @@ Status ModelRun::refit_bits(std::uint64_t refit, const std::filesystem::path& jo
         passes.sampled_tiles = measured.sample.grid.tiles().size();
     }
     if (scenario_.source.model.full) {
-        REFIT_TRY(delta, full_pass(journal, refit));
+        REFIT_TRY(delta, full_pass(folder, refit));
         change.changed = delta.changed_words();
         deltas_.push_back(std::move(delta));
     } else {
@@ -189,17 +197,24 @@ Status ModelRun::refit_bits(std::uint64_t refit, const std::filesystem::path& jo
 }
 
 Result<RunResult> ModelRun::time_of(std::vector<RecordedDelta> deltas,
-                                    const WorldPlan& plan) const {
+                                    const WorldPlan& plan,
+                                    const OnEvents& on_events) const {
     const RecordedRun run = bits_.recorded(anchor_, std::move(deltas), layout_of_replica_, gather_);
-    return time_pass(run, plan, [this] { console_.check_interrupt(); });
+    return time_pass(
+        run, plan, [this] { console_.check_interrupt(); }, on_events);
 }
 
-Status ModelRun::time_passes() {
+Status ModelRun::time_passes(const std::filesystem::path& folder) {
     const WorldPlan plan = make_plan(scenario_, refits(), 1);
     const auto first_seconds = [](const RunResult& run) {
         return to_seconds(run.refits.front().seconds());
     };
-    REFIT_TRY(run, time_of(std::move(deltas_), plan));
+    RecordingWriter recording(folder / kRecordingFile,
+                              make_cast(record_.title, plan.topology, plan.loop, bits_.catalog(),
+                                        bits_.grid(), plan.delta.unit_words));
+    REFIT_TRY(run, time_of(std::move(deltas_), plan,
+                           [&](std::span<const Event> events) { recording.append(events); }));
+    recording.finish();
     Estimate& seconds = record_.passes->seconds;
     seconds.value = seconds.low = seconds.high = first_seconds(run);
     if (!low_.empty()) {
@@ -250,7 +265,7 @@ Status ModelRun::measure_host() {
     return Done{};
 }
 
-Result<RunRecord> ModelRun::run(const std::filesystem::path& journal) {
+Result<RunRecord> ModelRun::run(const std::filesystem::path& folder) {
     const std::uint64_t passed = scenario_.source.model.full ? words() : 0;
     progress_.emplace(console_, "run",
                       size_of(Words{kBaselineWords * std::size(kBaselines) +
@@ -262,8 +277,8 @@ Result<RunRecord> ModelRun::run(const std::filesystem::path& journal) {
     }
     anchor_ = bits_.anchor(baselines.back().second);
     for (std::uint64_t refit = 1; refit <= refits(); ++refit)
-        REFIT_CHECK(refit_bits(refit, journal.string() + "." + std::to_string(refit)));
-    REFIT_CHECK(time_passes());
+        REFIT_CHECK(refit_bits(refit, folder));
+    REFIT_CHECK(time_passes(folder));
     for (const auto& [name, measured] : baselines) {
         REFIT_TRY(record, baseline(measured, name));
         record_.baselines.push_back(record);
@@ -277,12 +292,12 @@ Result<RunRecord> ModelRun::run(const std::filesystem::path& journal) {
 Result<RunRecord> run_model(const Console& console,
                             const Scenario& scenario,
                             Device& device,
-                            const std::filesystem::path& journal) {
+                            const std::filesystem::path& folder) {
     REFIT_TRY(bits, ModelBits::open(scenario.source.model.file, scenario.delta));
     ModelRun run(console, scenario, device, std::move(bits));
     const Status prepared = run.prepare();
     if (!prepared.has_value()) return prepared.error();
-    return run.run(journal);
+    return run.run(folder);
 }
 
 }  // namespace refit

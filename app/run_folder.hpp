@@ -13,10 +13,10 @@
 #include <string>
 
 #include "engine/base/result.hpp"
+#include "engine/observe/recording.hpp"
 
 namespace refit {
 
-inline constexpr const char* kRecordFile = "record.json";
 inline constexpr const char* kJournalFile = "bit-pass.journal";  // of an unfinished full run
 inline constexpr const char* kRequestFile = "request.json";  // what was asked of a resumable run
 

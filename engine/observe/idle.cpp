@@ -78,6 +78,15 @@ private:
     void charge(Nanoseconds until, IdleCause cause) {
         account_.replica_time += until - since_;
         account_.idle[cause] += until - since_;
+        if (until == since_) return;
+        auto& spans = account_.idle_spans;
+        if (last_idle_ < spans.size() && spans[last_idle_].to == since_ &&
+            spans[last_idle_].cause == cause) {
+            spans[last_idle_].to = until;
+        } else {
+            last_idle_ = spans.size();
+            spans.push_back({node_, cause, since_, until});
+        }
         since_ = until;
     }
     void work(Nanoseconds until) {
@@ -101,7 +110,8 @@ private:
     Nanoseconds since_{0};
     Nanoseconds ready_{0};
     Nanoseconds kv_until_{0};
-    std::size_t last_ = ~std::size_t{0};  // this lane's newest span
+    std::size_t last_ = ~std::size_t{0};  // this lane's newest spans
+    std::size_t last_idle_ = ~std::size_t{0};
 };
 
 /// All lanes over one timeline.

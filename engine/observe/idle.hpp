@@ -47,11 +47,20 @@ struct BusySpan {
     Nanoseconds to{0};
 };
 
+/// From when to when a replica waited, for one cause.
+struct IdleSpan {
+    NodeId node = kNoNode;
+    IdleCause cause{};
+    Nanoseconds from{0};
+    Nanoseconds to{0};
+};
+
 struct IdleAccount {
     Nanoseconds replica_time{0};
     Nanoseconds busy{0};
     std::map<IdleCause, Nanoseconds> idle;
     std::vector<BusySpan> busy_spans;  // of one node in order; they add up to busy
+    std::vector<IdleSpan> idle_spans;  // likewise, to the idle time of each cause
 
     Nanoseconds idle_total() const;
 };

@@ -63,6 +63,7 @@ World::World(const WorldPlan& plan,
     });
     simulator_.on_event([this] {
         fold_events();
+        publish_events();
         if (parts_.between_events) parts_.between_events();
         if (event_hook_) event_hook_();
     });
@@ -188,6 +189,12 @@ void World::fold_events() {
         loop_moved |= rollouts_ && event.kind == EventKind::refit_done;
     }
     if (loop_moved) watch_rollouts();
+}
+
+void World::publish_events() {
+    const std::span<const Event> all = timeline_.events();
+    if (parts_.on_events && published_ < all.size()) parts_.on_events(all.subspan(published_));
+    published_ = all.size();
 }
 
 void World::fold(const Event& event) {

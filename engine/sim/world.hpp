@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/observe/rollout_loop.hpp"
@@ -49,6 +50,9 @@ struct WorldParts {
     ObjectStore& store;
     /// Called between events; may throw to end the run (Ctrl-C). Empty: never.
     std::function<void()> between_events{};
+    /// Called with what the timeline has got since the last call; nothing is left out. Empty:
+    /// never.
+    std::function<void(std::span<const Event>)> on_events{};
 };
 
 struct WorldTotals {
@@ -109,6 +113,7 @@ private:
     void add_nodes();
     void start();
     void fold_events();
+    void publish_events();
     void fold(const Event& event);
     void fire_faults(NodeId node);
     void fire(ArmedFault& fault);
@@ -138,6 +143,7 @@ private:
     std::function<void()> event_hook_;
     std::optional<Error> failure_;
     std::size_t folded_ = 0;
+    std::size_t published_ = 0;
     std::uint64_t refits_done_ = 0;
     Nanoseconds step_at_{0};               // when the step in flight became ready
     std::optional<RolloutLoop> rollouts_;  // asynchronous loops

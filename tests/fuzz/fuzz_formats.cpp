@@ -5,6 +5,8 @@
 #include "engine/codec/container.hpp"
 #include "engine/codec/opaque.hpp"
 #include "engine/codec/record_file.hpp"
+#include "engine/observe/cast.hpp"
+#include "engine/observe/event_columns.hpp"
 #include "engine/store/in_place_journal.hpp"
 #include "tests/fuzz/targets.hpp"
 
@@ -117,6 +119,29 @@ int fuzz_catalog(ByteSpan bytes) {
     return 0;
 }
 
+/// Frames may be packed in many ways: what was read is written and read again.
+int fuzz_cast(ByteSpan bytes) {
+    const auto cast = parse_cast(bytes);
+    if (!cast.has_value()) return 0;
+    const ByteVector written = serialize(cast.value());
+    const auto again = parse_cast(written);
+    REFIT_ASSERT(again.has_value());
+    REFIT_ASSERT(std::ranges::equal(serialize(again.value()), written));
+    REFIT_ASSERT(cast.value().units.size() == cast.value().catalog.tensors().size());
+    return 0;
+}
+
+int fuzz_events(ByteSpan bytes) {
+    constexpr std::size_t kNodes = 5;
+    const auto events = unpack_events(bytes, 4096, kNodes, Nanoseconds{0});
+    if (!events.has_value()) return 0;
+    Timeline timeline;
+    for (const Event& event : events.value()) timeline.append(event);  // in order of time
+    const auto again = unpack_events(pack_events(events.value()), 4096, kNodes, Nanoseconds{0});
+    REFIT_ASSERT(again.has_value() && again.value() == events.value());
+    return 0;
+}
+
 int fuzz_attachments(ByteSpan bytes) {
     const auto attachments = parse_attachments(bytes);
     if (!attachments.has_value()) {
@@ -180,9 +205,14 @@ int fuzz_journal(ByteSpan bytes) {
 
 std::vector<Target> engine_targets() {
     std::vector<Target> list{
-        {"container", 1024, fuzz_container}, {"manifest", 768, fuzz_manifest},
-        {"catalog", 256, fuzz_catalog},      {"attachments", 256, fuzz_attachments},
-        {"opaque", 256, fuzz_opaque},        {"journal", 160, fuzz_journal},
+        {"container", 1024, fuzz_container},
+        {"manifest", 768, fuzz_manifest},
+        {"catalog", 256, fuzz_catalog},
+        {"attachments", 256, fuzz_attachments},
+        {"cast", 512, fuzz_cast},
+        {"events", 256, fuzz_events},
+        {"opaque", 256, fuzz_opaque},
+        {"journal", 160, fuzz_journal},
     };
     const std::shared_ptr<Device> device = make_cpu_device(1);
     for (const auto& codec : builtin_codecs()) {

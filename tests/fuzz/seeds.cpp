@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "engine/codec/attachments.hpp"
+#include "engine/observe/cast.hpp"
+#include "engine/observe/event_columns.hpp"
 #include "engine/store/in_place_journal.hpp"
 #include "tests/engine/codec_fixture.hpp"
 #include "tests/fuzz/targets.hpp"
@@ -137,6 +139,29 @@ std::vector<ByteVector> manifest_seeds() {
         seeds.push_back(after_choice(2, manifest.seal.serialize()));
     }
     return seeds;
+}
+
+std::vector<ByteVector> cast_seeds() {
+    const Catalog catalog = test::small_sample().catalog;
+    Topology topology;
+    topology.sites.resize(2);
+    topology.sites[0].name = "us";
+    topology.sites[0].trainer = true;
+    topology.sites[1].name = "eu";
+    topology.sites[1].replicas = {{"replica-1", "tp:tp2", {}}};
+    topology.links.push_back({"us", "eu", BitsPerSecond{1'000'000}, 80_ms, "test"});
+    return {serialize(make_cast("two sites", topology, {}, catalog, Grid(catalog), 700))};
+}
+
+std::vector<ByteVector> event_seeds() {
+    const std::vector<Event> events = {
+        {0_s, 0, 0, 1, kNoNode, 0, EventKind::load_begin},
+        {1_s, 1, 0, 0, kNoNode, 0, EventKind::step_ready},
+        {1_s, 1, 8 << 20, 0, 1, 3, EventKind::chunk_sent},
+        {2_s, 1, 8 << 20, 1, 0, 3, EventKind::chunk_received},
+        {3_s, 0, 0, kNoNode, kNoNode, 2, EventKind::link_down},
+    };
+    return {pack_events({}), pack_events(events)};
 }
 
 std::vector<ByteVector> catalog_seeds() {
@@ -286,6 +311,8 @@ std::vector<ByteVector> seeds_of(const std::string& target) {
     if (target == "container") return container_seeds();
     if (target == "manifest") return manifest_seeds();
     if (target == "catalog") return catalog_seeds();
+    if (target == "cast") return cast_seeds();
+    if (target == "events") return event_seeds();
     if (target == "attachments") return attachment_seeds();
     if (target == "opaque") return opaque_seeds();
     if (target == "journal") return journal_seeds();

@@ -27,6 +27,8 @@ int fuzz_manifest(ByteSpan bytes);            // first byte: which record, or th
 int fuzz_catalog(ByteSpan bytes);
 int fuzz_attachments(ByteSpan bytes);
 int fuzz_opaque(ByteSpan bytes);   // first byte: the table, or a unit
+int fuzz_cast(ByteSpan bytes);     // of a recording
+int fuzz_events(ByteSpan bytes);   // a block of them
 int fuzz_journal(ByteSpan bytes);  // of an in-place update; its hash is put right
 int fuzz_scenario(ByteSpan bytes);
 int fuzz_quantities(ByteSpan bytes);  // "3 Gbit/s", "speedup>=12"

@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "viz/exports/tables.hpp"
+
+namespace refit {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A field that holds a separator, a quote or a line break is quoted (RFC 4180).
+std::string field(const std::string& text) {
+    if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char c : text) {
+        if (c == '"') quoted += '"';
+        quoted += c;
+    }
+    return quoted + "\"";
+}
+
+std::string as_text(const Json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+bool is_figure(const Json& value) {
+    return value.is_object() && value.contains("value") && value.contains("provenance");
+}
+
+void write_row(const std::string& key, const Json& value, std::ostream& out) {
+    const auto interval = [&](std::size_t end) {
+        return value.contains("ci95") ? value["ci95"][end].dump() : std::string();
+    };
+    if (is_figure(value)) {
+        out << fmt::format("{},{},{},{},{},{}\n", field(key), value["value"].dump(),
+                           as_text(value["unit"]), as_text(value["provenance"]), interval(0),
+                           interval(1));
+    } else {
+        out << fmt::format("{},{},,,,\n", field(key), field(as_text(value)));
+    }
+}
+
+void write_value(const std::string& key, const Json& value, std::ostream& out) {
+    if (!value.is_structured() || is_figure(value)) return write_row(key, value, out);
+    std::size_t index = 0;
+    for (const auto& [name, item] : value.items()) {
+        const std::string part = value.is_array() ? std::to_string(++index) : name;
+        write_value(key.empty() ? part : key + "." + part, item, out);
+    }
+}
+
+}  // namespace
+
+void write_csv(const SavedRun& run, std::ostream& out) {
+    out << "figure,value,unit,provenance,ci95_low,ci95_high\n";
+    if (run.record.is_object()) write_value("", run.record, out);
+}
+
+}  // namespace refit

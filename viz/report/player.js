@@ -1,0 +1,181 @@
+"use strict";
+// Plays a recording: one time cursor over every picture. Reads #run, changes only classes,
+// texts and positions of what the page already shows.
+(() => {
+  const run = JSON.parse(document.getElementById("run").textContent);
+  const by = id => document.getElementById(id);
+  const [play, scrub, clock, phase, speed, tip] =
+    ["play", "scrub", "clock", "phase", "speed", "tip"].map(by);
+  let now = run.end, playing = false, last = 0;
+
+  // The last index whose time is at or before t; -1 before the first. `at` reads the time.
+  const before = (list, t, at) => {
+    let low = 0, high = list.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (at(list[middle]) <= t) low = middle + 1; else high = middle;
+    }
+    return low - 1;
+  };
+  const value = (steps, t, none) => {
+    const i = before(steps, t, step => step[0]);
+    return i < 0 ? none : steps[i][1];
+  };
+  // Time to pixels of the plot and back, piece by piece: quiet is squeezed.
+  const place = (x, from, to) => {
+    const piece = run.scale[Math.max(0, before(run.scale, x, piece => piece[from]))];
+    const share = (x - piece[from]) / (piece[from + 1] - piece[from]);
+    return piece[to] + Math.min(1, Math.max(0, share)) * (piece[to + 1] - piece[to]);
+  };
+  const pixel = time => place(time, 0, 2), time = x => place(x, 2, 0);
+  const seconds = ms => {
+    const s = ms / 1000;
+    if (s < 100) return s.toFixed(2) + " s";
+    if (s < 6000) return s.toFixed(1) + " s";
+    return (s / 60).toFixed(1) + " min";
+  };
+
+  const cursors = [...document.querySelectorAll(".cursor")];
+  const nodes = run.nodes.map((node, id) => ({
+    ...node, box: by("n" + id), fill: by("f" + id), state: by("s" + id), edge: by("e" + id)
+  }));
+  const cells = run.cells.map((cell, i) => ({times: cell, box: by("c" + i), shown: ""}));
+
+  const drawTree = () => {
+    for (const node of nodes) {
+      const doing = value(node.doing, now, "absent");
+      const held = value(node.held, now, 0);
+      node.box.classList.toggle("down", doing === "down");
+      node.box.classList.toggle("gone", doing === "absent" || doing === "down");
+      node.fill.setAttribute("width", run.width * held / 100);
+      const parent = value(node.parents, now, -1);
+      const version = value(node.versions, now, -1);
+      const fill = held > 0 && held < 100 ? " " + held + " %" : "";
+      node.state.textContent = doing + (version < 0 ? "" : " v" + version) + fill;
+      if (!node.edge) continue;
+      const from = parent < 0 ? null : run.nodes[parent];
+      node.edge.style.display = from && doing !== "down" ? "" : "none";
+      if (from) {
+        // From the right side, or, to a node not further right, around on the left.
+        const ahead = from.x + run.width < node.x;
+        const x = ahead ? from.x + run.width : from.x;
+        const a = ahead ? (x + node.x) / 2 : x - 40, b = ahead ? a : node.x - 40;
+        node.edge.setAttribute("d", `M${x} ${from.y}C${a} ${from.y} ${b} ${node.y} ${node.x} ` +
+          node.y);
+      }
+      node.edge.classList.toggle("live", held > 0 && held < 100);
+    }
+  };
+
+  const refitNow = () => before(run.refits, now, refit => refit.begun);
+
+  const drawMap = () => {
+    const refit = refitNow();
+    for (const cell of cells) {
+      const times = refit < 0 ? null : cell.times[refit];
+      let state = refit > 0 ? "v" : "";
+      if (times) {
+        const [encoded, staged, verified] = times;
+        state = verified >= 0 && verified <= now ? "v" : staged >= 0 && staged <= now ? "s"
+          : encoded >= 0 && encoded <= now ? "e" : "";
+      }
+      if (run.refits[refit] && run.refits[refit].wrong && state === "v") state = "w";
+      if (state === cell.shown) continue;
+      cell.shown = state;
+      cell.box.setAttribute("class", "cell " + state);
+    }
+  };
+
+  const draw = () => {
+    const x = run.left + pixel(now);
+    for (const line of cursors) {
+      line.setAttribute("x1", x);
+      line.setAttribute("x2", x);
+    }
+    scrub.value = Math.round(10000 * pixel(now) / run.plot);
+    clock.textContent = seconds(now);
+    const refit = refitNow();
+    phase.textContent = value(run.phases, now, "starting") +
+      (refit < 0 ? "" : ", refit to version " + run.refits[refit].version);
+    drawTree();
+    drawMap();
+  };
+  const go = to => {
+    now = Math.min(run.end, Math.max(0, to));
+    draw();
+  };
+  const frame = at => {
+    if (!playing) return;
+    // The whole width takes 20 seconds at speed 1.
+    go(time(pixel(now) + (at - last) * run.plot / 20000 * Number(speed.value)));
+    last = at;
+    if (now >= run.end) stop(); else requestAnimationFrame(frame);
+  };
+  const stop = () => {
+    playing = false;
+    play.textContent = "Play";
+  };
+  const start = () => {
+    if (now >= run.end) now = 0;
+    playing = true;
+    play.textContent = "Pause";
+    last = performance.now();
+    requestAnimationFrame(frame);
+  };
+  play.onclick = () => playing ? stop() : start();
+  scrub.oninput = () => {
+    stop();
+    go(time(scrub.value / 10000 * run.plot));
+  };
+  document.addEventListener("keydown", event => {
+    if (event.target.matches("select, summary") || event.ctrlKey || event.metaKey) return;
+    const skip = share => go(time(pixel(now) + share * run.plot));
+    const act = {" ": () => play.onclick(), ".": () => skip(0.005), ",": () => skip(-0.005),
+      Home: () => go(0), End: () => go(run.end)}[event.key];
+    if (!act) return;
+    event.preventDefault();
+    if (event.key !== " ") stop();
+    act();
+  });
+
+  // What a lane shows under the pointer: the span with its exact times.
+  const say = (event, text) => {
+    tip.textContent = text;
+    tip.style.display = "block";
+    tip.style.left = Math.min(event.clientX + 14, innerWidth - 340) + "px";
+    tip.style.top = event.clientY + 16 + "px";
+  };
+  const inside = (svg, event) => {
+    const box = svg.getBoundingClientRect();
+    return [(event.clientX - box.left) * svg.viewBox.baseVal.width / box.width,
+      (event.clientY - box.top) * svg.viewBox.baseVal.height / box.height];
+  };
+  const lanes = by("lanes");
+  if (lanes) lanes.onmousemove = event => {
+    const [x, y] = inside(lanes, event);
+    const row = run.lanes[Math.floor((y - run.top) / run.row)];
+    const t = time(x - run.left);
+    const i = row ? before(row.spans, t, span => span[0]) : -1;
+    if (i < 0 || row.spans[i][1] < t) {
+      tip.style.display = "none";
+      return;
+    }
+    const [from, to, what] = row.spans[i];
+    say(event, `${row.name}: ${run.kinds[what]}, ${seconds(from)} to ${seconds(to)} ` +
+      `(${seconds(to - from)}), ${run.provenance}`);
+  };
+  for (const svg of document.querySelectorAll("svg[data-time]")) {
+    svg.addEventListener("mouseleave", () => { tip.style.display = "none"; });
+    svg.addEventListener("click", event => {
+      stop();
+      go(time(inside(svg, event)[0] - run.left));
+    });
+  }
+  for (const cell of document.querySelectorAll("[data-tip]")) {
+    cell.addEventListener("mousemove", event => say(event, cell.dataset.tip));
+    cell.addEventListener("mouseleave", () => { tip.style.display = "none"; });
+  }
+  // A link may name a moment: report.html#t=12.5
+  const moment = /^#t=([0-9.]+)$/.exec(location.hash);
+  go(moment ? Number(moment[1]) * 1000 : run.end);
+})();
