@@ -32,6 +32,13 @@ struct TileDigests {
     friend bool operator==(const TileDigests&, const TileDigests&) = default;
 };
 
+/// Time spent on one kind of work, by the clock of the device.
+struct StageTime {
+    std::string_view stage;  // an operation, such as "diff"; "copy in"; "copy out"
+    double seconds = 0;
+    std::uint64_t calls = 0;
+};
+
 class Device {
 public:
     Device() = default;
@@ -42,6 +49,8 @@ public:
     virtual std::string_view name() const = 0;  // "cpu"
     virtual std::string detail() const = 0;     // "AVX2, 2 threads"
     virtual unsigned lanes() const = 0;
+    /// Sums since the start. Empty where the device has no clock of its own.
+    virtual std::vector<StageTime> stage_times() const { return {}; }
 
     /// Runs task(index, lane) for every index below `count`, lanes() at a time, and waits.
     /// The first exception thrown by a task is rethrown here. Not re-entrant.

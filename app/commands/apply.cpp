@@ -80,7 +80,7 @@ Result<ExitCode> apply_to_output(const Console& console,
     const DeltaContents& to = contents.value();
     const fs::path inputs[] = {flags.delta};
     REFIT_CHECK(check_output_apart(flags.output, inputs));
-    const auto device = open_device(flags.backend);
+    const auto device = open_device(flags.backend, console).device;
     REFIT_TRY(decoder, CheckpointDecoder::create(*device, delta, *base, flags.delta));
     std::unique_ptr<CheckpointWriter> writer;
     if (!flags.dry_run) {
@@ -112,7 +112,7 @@ Result<ExitCode> apply_to_output(const Console& console,
 Result<ExitCode> apply_in_place(const Console& console,
                                 const ApplyFlags& flags,
                                 const RfdReader& delta) {
-    const auto device = open_device(flags.backend);
+    const auto device = open_device(flags.backend, console).device;
     const auto disk = make_posix_disk();
     InPlaceApply apply(*device, *disk, flags.base, flags.allow_linked);
     Progress progress(console, "apply", total_of(delta) * 2);  // decoded, then read back

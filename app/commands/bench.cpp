@@ -5,8 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app/backend.hpp"
 #include "app/bench/codec_rows.hpp"
 #include "app/bench/compute_report.hpp"
+#include "app/bench/kernel_report.hpp"
+#include "app/bench/net_bench.hpp"
 #include "app/bench/plot.hpp"
 #include "app/bench/report.hpp"
 #include "app/checkpoints.hpp"
@@ -20,6 +23,8 @@
 namespace refit {
 namespace {
 
+constexpr std::uint64_t kCodecWords = std::uint64_t{16} << 20;
+
 struct BenchFlags {
     std::string what = "codec";
     std::vector<std::string> library;  // flags for Google Benchmark
@@ -30,7 +35,10 @@ struct BenchFlags {
     std::string model = "qwen3-30b-a3b";
     std::string time = "16s";
     std::optional<std::string> plot;
-    std::uint64_t words = std::uint64_t{16} << 20;
+    std::uint64_t words = 0;  // 0: as many as the kind of bench usually takes
+    std::string backend = "auto";
+    std::string devices;
+    NetFlags net;
     std::uint64_t seed = PairSpec{}.seed;
     unsigned threads = 0;
 };
@@ -53,23 +61,27 @@ std::string check_words(std::string& text) {
 
 /// Flags of one kind of bench that were given to the other.
 void check_kind(const CLI::App& command, const BenchFlags& flags) {
-    static constexpr const char* kOfCodec[] = {"FLAGS",   "--base", "--new",    "--sample",
-                                               "--words", "--plot", "--threads"};
-    static constexpr const char* kOfCompute[] = {"--model", "--time"};
-    const auto refuse = [&](const char* name) {
-        if (command.count(name) > 0)
+    static constexpr std::pair<const char*, std::string_view> kKinds[] = {
+        {"FLAGS", "codec"},           {"--base", "codec"},      {"--new", "codec"},
+        {"--sample", "codec"},        {"--plot", "codec"},      {"--threads", "codec"},
+        {"--codec", "codec compute"}, {"--model", "compute"},   {"--time", "compute"},
+        {"--words", "codec kernels"}, {"--backend", "kernels"}, {"--devices", "kernels"},
+        {"--ranks", "net"},           {"--max", "net"},         {"--nccl", "net"},
+        {"--cuda-libs", "net"},       {"--share-gpu", "net"}};
+    for (const auto& [name, kinds] : kKinds)
+        if (command.count(name) > 0 && kinds.find(flags.what) == std::string_view::npos)
             throw CLI::ValidationError(fmt::format("{} is not for bench {}", name, flags.what));
-    };
-    if (flags.what == "codec") std::ranges::for_each(kOfCompute, refuse);
-    if (flags.what == "compute") std::ranges::for_each(kOfCodec, refuse);
 }
 
 /// Without a name the first flag behind -- stands in its place.
 void check_positionals(BenchFlags& flags) {
     if (flags.what.starts_with('-'))
         flags.library.insert(flags.library.begin(), std::exchange(flags.what, "codec"));
-    if (flags.what != "codec" && flags.what != "compute")
-        throw CLI::ValidationError("knows codec and compute, not " + flags.what);
+    static constexpr std::string_view kKnown[] = {"codec", "compute", "kernels", "net"};
+    if (std::ranges::find(kKnown, flags.what) == std::end(kKnown))
+        throw CLI::ValidationError("knows codec, compute, kernels and net, not " + flags.what);
+    if (flags.net.share_gpu && !flags.net.nccl)
+        throw CLI::ValidationError("--share-gpu needs --nccl");
     for (const std::string& flag : flags.library)
         if (!flag.starts_with("--benchmark_"))
             throw CLI::ValidationError("after -- come flags --benchmark_..., not " + flag);
@@ -78,7 +90,9 @@ void check_positionals(BenchFlags& flags) {
 Result<std::vector<BenchSample>> choose_samples(const Console& console,
                                                 const std::shared_ptr<Device>& device,
                                                 const BenchFlags& flags) {
-    if (flags.base.empty()) return built_in_samples(console, device, flags.words, flags.seed);
+    if (flags.base.empty())
+        return built_in_samples(console, device, flags.words > 0 ? flags.words : kCodecWords,
+                                flags.seed);
     REFIT_TRY(sample, file_sample(console, {flags.base, flags.next, flags.fraction, flags.seed}));
     return std::vector<BenchSample>{sample};
 }
@@ -151,15 +165,43 @@ Result<ExitCode> bench_compute(const Console& console, const BenchFlags& flags) 
     return bench.products.exact() ? ExitCode::success : ExitCode::mismatch;
 }
 
+Result<ExitCode> bench_kernels(const Console& console, const BenchFlags& flags) {
+    const Nanoseconds start = host_now();
+    if (!flags.devices.empty()) {
+        const auto devices = parse_device_list(flags.devices);
+        if (!devices.has_value()) return devices.error();
+    }
+    const std::vector<KernelTable> tables =
+        measure_kernels(console, {flags.backend, flags.devices, flags.words, flags.seed});
+    const BenchHost host{cpu_name(), tables.front().detail, 1, to_seconds(host_now() - start)};
+    for (const std::string& line : kernel_lines(tables, host)) console.say(line);
+    console.document(kernel_document(tables, host));
+    return std::ranges::all_of(tables, &KernelTable::exact) ? ExitCode::success
+                                                            : ExitCode::mismatch;
+}
+
+void add_kernel_flags(CLI::App& command, BenchFlags& flags) {
+    command
+        .add_option("--backend", flags.backend,
+                    "Of kernels: auto, cpu, cuda, or simt, which proves bits and has no speed")
+        ->check(CLI::IsMember({"auto", "cpu", "cuda", "simt"}))
+        ->capture_default_str();
+    command
+        .add_option("--devices", flags.devices,
+                    "Of kernels: GPUs by number, 0-7 or 0,2,5 (default: the first)")
+        ->type_name("LIST");
+}
+
 }  // namespace
 
 Command add_bench(CLI::App& program, const Console& console) {
     CLI::App* command = program.add_subcommand(
         "bench",
         "Size and speed of every codec beside this machine's compare and copy; or the "
-        "speed of a model's matrix products, and what codec work beside them takes");
+        "speed of a model's matrix products, and what codec work beside them takes; or every "
+        "kernel beside what it must move and a copy; or gather and fan-out between ranks");
     const auto flags = std::make_shared<BenchFlags>();
-    command->add_option("WHAT", flags->what, "codec or compute")
+    command->add_option("WHAT", flags->what, "codec, compute, kernels or net")
         ->capture_default_str()
         ->type_name("");
     command->add_option("FLAGS", flags->library, "Behind --: flags for Google Benchmark")
@@ -177,7 +219,8 @@ Command add_bench(CLI::App& program, const Console& console) {
     CLI::Option* words = command
                              ->add_option("--words", flags->words,
                                           "Without files: words of the made-up model, 16Ki to 64Mi "
-                                          "(default 16Mi)")
+                                          "(default 16Mi; of kernels 1Mi and 16Mi, 256Mi on a "
+                                          "GPU)")
                              ->transform(CLI::Validator(check_words, "WORDS"))
                              ->type_name("");
     std::vector<std::string> codecs;
@@ -195,11 +238,13 @@ Command add_bench(CLI::App& program, const Console& console) {
         ->capture_default_str();
     command->add_option("--time", flags->time, "Of compute: about so long for all rows")
         ->capture_default_str();
+    add_kernel_flags(*command, *flags);
     command->add_option("--seed", flags->seed, "Of made-up words and of the draw")
         ->capture_default_str();
     command->add_option("--threads", flags->threads, "0: one per usable core")
         ->check(CLI::Range(0, 1024))
         ->capture_default_str();
+    add_net_flags(*command, flags->net);
     base->needs(next);
     next->needs(base);
     fraction->needs(base);
@@ -209,6 +254,8 @@ Command add_bench(CLI::App& program, const Console& console) {
         check_kind(*command, *flags);
     });
     return {command, [&console, flags] {
+                if (flags->what == "kernels") return bench_kernels(console, *flags);
+                if (flags->what == "net") return bench_net(console, flags->net, flags->seed);
                 return flags->what == "compute" ? bench_compute(console, *flags)
                                                 : bench(console, *flags);
             }};

@@ -5,12 +5,16 @@
 #include <zstd.h>
 
 #include <CLI/Version.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "app/commands/commands.hpp"
 #include "app/format.hpp"
+#include "app/late_libraries.hpp"
+#include "kernels/cuda/cuda_device.hpp"
+#include "kernels/cuda/driver.hpp"
 #include "kernels/device.hpp"
 #include "kernels/gemm.hpp"
 
@@ -84,16 +88,55 @@ std::string onednn() {
     return gemm == nullptr ? "not here" : gemm->detail();
 }
 
+std::string driver_state(const CudaDriver& driver) {
+    if (driver.state == CudaState::refused) return "does not start";
+    if (driver.version == 0) return driver.present ? "does not open" : "not here";
+    const std::string version = cuda_version_text(driver.version);
+    return driver.state == CudaState::older ? version + ", too old" : version;
+}
+
+std::string gpu_names(const CudaDriver& driver) {
+    std::string text;
+    for (const CudaGpu& one : driver.gpus)
+        text += (text.empty() ? "" : ", ") + one.name + " " + format_bytes(Bytes{one.memory_bytes});
+    return text.empty() ? "none" : text;
+}
+
+std::string cuda_use(const CudaDriver& driver) {
+    const std::string trouble = cuda_trouble(driver);
+    return trouble.empty() ? "backend cuda, chosen by auto"
+                           : trouble + "; the CPU runs every kernel, GPU rates are declared";
+}
+
+/// What the backend cuda stands on.
+std::vector<Finding> examine_cuda() {
+    const CudaDriver driver = find_cuda_driver(cuda_runtime_version());
+    const std::string runtime = built_with_cuda()
+                                    ? cuda_version_text(cuda_runtime_version()) + ", built in"
+                                    : "built without";
+    return {
+        {"gpu", gpu(), "what the system says of it"},
+        {"CUDA driver", driver_state(driver), cuda_use(driver)},
+        {"CUDA runtime", runtime, "backend cuda; without nvcc at build time it is left out"},
+        {"CUDA devices", gpu_names(driver), "chosen by --devices; weights go there tile by tile"},
+        {"NCCL", late_library_state(LateLibrary::nccl),
+         "shards inside a cluster of GPUs; without it through the memory of the host"},
+        {"cuBLASLt", late_library_state(LateLibrary::cublaslt),
+         "compute loads on GPUs; without it they run on the CPU"},
+        {"NVML", late_library_state(LateLibrary::nvml),
+         "clocks and use of GPUs; without it only the events of this program"},
+    };
+}
+
 std::vector<Finding> examine(const Console& console) {
     std::string levels;
     for (const std::string& level : cpu_device_levels())
         levels += (levels.empty() ? "" : ", ") + level;
-    return {
+    std::vector<Finding> findings{
         {"cpu", make_cpu_device()->detail(), "runs every kernel; levels here: " + levels},
         {"cpu quota", cpu_quota(), "threads beyond it only wait"},
         {"memory", memory(), "checkpoints are mapped; a unit of 16 Mi words is held at a time"},
         {"disk", free_disk(), "encode and apply write a whole file beside the old one"},
-        {"gpu", gpu(), "not used: this version has no cuda backend, GPU rates are declared"},
         {"display", display(), "not used: this version opens no window"},
         {"network rights", "not needed", "this version simulates every link"},
         {"data", console.data_root.string(), "shipped scenarios, topologies and traces"},
@@ -107,7 +150,12 @@ std::vector<Finding> examine(const Console& console) {
         {"toml++", REFIT_TOML_VERSION, "built in: scenarios"},
         {"nlohmann-json", REFIT_JSON_VERSION, "built in: documents, safetensors headers"},
         {"CLI11", CLI11_VERSION, "built in: the command line"},
+        {"benchmark", REFIT_BENCHMARK_VERSION, "built in: timing of refit bench"},
     };
+    const std::vector<Finding> cuda = examine_cuda();
+    const auto display_row = std::ranges::find(findings, "display", &Finding::name);
+    findings.insert(display_row, cuda.begin(), cuda.end());
+    return findings;
 }
 
 Result<ExitCode> doctor(const Console& console) {

@@ -93,7 +93,7 @@ Result<ExitCode> encode(const Console& console, const EncodeFlags& flags) {
     REFIT_TRY(match, match_checkpoints(*base, *next, flags.with_files));
     const fs::path inputs[] = {flags.base, flags.next};
     REFIT_CHECK(check_output_apart(flags.output, inputs));
-    const auto device = open_device(flags.backend);
+    const auto device = open_device(flags.backend, console).device;
     std::unique_ptr<OutputFile> output;
     if (!flags.dry_run) {
         REFIT_TRY(created, OutputFile::create(flags.output));

@@ -6,6 +6,8 @@
 #include "app/commands/commands.hpp"
 #include "app/format.hpp"
 #include "engine/codec/codec.hpp"
+#include "kernels/cuda/cuda_device.hpp"
+#include "kernels/cuda/driver.hpp"
 #include "kernels/device.hpp"
 #include "scenarios/regions.hpp"
 #include "scenarios/scenario.hpp"
@@ -206,8 +208,10 @@ Entries list_backends(const std::filesystem::path&) {
     std::string levels;
     for (const std::string& level : cpu_device_levels())
         levels += (levels.empty() ? "" : ", ") + level;
+    const std::string trouble = cuda_trouble(find_cuda_driver(cuda_runtime_version()));
     return std::vector<Entry>{
         {"cpu", "all kernels; levels on this machine: " + levels},
+        {"cuda", "the same on GPUs" + (trouble.empty() ? "" : "; not here: " + trouble)},
         {"simt", "the CUDA kernels on a host executor: a proof of their bits, not of their speed"}};
 }
 

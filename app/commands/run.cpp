@@ -188,8 +188,9 @@ Result<ExitCode> run(const Console& console, const RunFlags& flags) {
         console.note("if it is interrupted, go on with: refit run --resume " +
                      folder.place().string());
     }
-    const auto device = open_device(flags.backend);
-    REFIT_TRY(record, run_scenario(console, scenario, *device, folder.working()));
+    const OpenedDevice opened = open_device(flags.backend, console);
+    REFIT_TRY(record, run_scenario(console, scenario, *opened.device, folder.working()));
+    record.backend_reason = opened.reason;
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
     record.host.wall_seconds = wall.count();
 
@@ -236,7 +237,8 @@ void add_resume(CLI::App* command, const std::shared_ptr<RunFlags>& flags) {
             ->add_option("--resume", flags->resume,
                          "Go on with an interrupted full run in this folder, to the same record")
             ->type_name("RUN_DIR");
-    static constexpr const char* kMayChange[] = {"--help", "--resume", "--backend", "--threads"};
+    static constexpr const char* kMayChange[] = {"--help", "--resume", "--backend", "--devices",
+                                                 "--threads"};
     for (CLI::Option* option : command->get_options()) {
         if (std::ranges::none_of(kMayChange,
                                  [&](const char* name) { return option->check_name(name); }))

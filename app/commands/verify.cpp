@@ -195,7 +195,7 @@ Result<ExitCode> verify_pair(const Console& console, const VerifyFlags& flags) {
     REFIT_TRY(other, Checkpoint::open(flags.pair[1]));
     REFIT_CHECK(check_same_tensors(*one, *other));
     REFIT_TRY(match, match_checkpoints(*one, *other, false));
-    const auto device = open_device(flags.backend);
+    const auto device = open_device(flags.backend, console).device;
     REFIT_TRY(comparison, Comparison::create(*one, match.catalog));
     Bytes total = size_of(match.catalog.words());
     for (const OpaqueSource& source : match.opaque) total += Bytes{source.item.bytes};
@@ -218,7 +218,7 @@ Result<ExitCode> verify_delta(const Console& console, const VerifyFlags& flags) 
     REFIT_TRY(delta, RfdReader::open(flags.delta));
     auto contents = read_delta_contents(delta);
     if (!contents.has_value()) return in_file(contents.error(), flags.delta);
-    const auto device = open_device(flags.backend);
+    const auto device = open_device(flags.backend, console).device;
     REFIT_TRY(decoder, CheckpointDecoder::create(*device, delta, *base, flags.delta));
     REFIT_TRY(comparison, Comparison::create(*next, delta.catalog()));
     for (const CheckpointFile& file : contents.value().contents.files) {

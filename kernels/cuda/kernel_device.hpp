@@ -1,12 +1,17 @@
 // The Device port over the kernels of this folder, one tile to a call, whoever runs them.
 //
-// Memory    where the arrays of the kernels are. Memory::Session lives for one call:
+// Memory    where the arrays of the kernels are. Memory::Session lives for one call, whose name it
+//           gets:
 //             queue()          where the launches go
 //             in(span)         the values, for kernels to read
 //             values(span)     a copy of them that kernels may write
 //             in_out(span)     the same, back where they came from once finish() has returned
 //             fresh<T>(count)  room whose contents are undefined
 //             fetch(at, count) waits for the launches, and gives what they left there
+//           Memory::kSharesHost says that kernels reach the memory of the host. Without it rank
+//           memory travels tile by tile (kernels/cuda/rank_memory.hpp), and a session has
+//             room<T>(count)   host memory that can be sent without another copy
+//             send(span)       such room as kernels may write it
 // Exact     the bits of the CPU backend, whatever the schedule.
 // Threads   as the port says: calls share nothing.
 #pragma once
@@ -19,6 +24,7 @@
 #include "kernels/check.hpp"
 #include "kernels/cuda/kernel_xc.hpp"
 #include "kernels/cuda/launches.cuh"
+#include "kernels/cuda/rank_memory.hpp"
 #include "kernels/cuda/staged_list.hpp"
 #include "kernels/cuda/staging.hpp"
 #include "kernels/device.hpp"
@@ -34,7 +40,7 @@ public:
               std::span<const std::uint16_t> next,
               Changes& out) final {
         REFIT_KERNEL_CHECK(base.size() == next.size());
-        Session session(memory_);
+        Session session(memory_, "diff");
         diff_tile(session, {session.in(base), session.in(next), base.size()}, out);
     }
 
@@ -44,7 +50,7 @@ public:
                Changes& out) final {
         const kernels::TileMasks tile{{0, base.size()}, index, mask};
         const std::vector<std::uint32_t> starts = kernels::plan_masks({&tile, 1});
-        Session session(memory_);
+        Session session(memory_, "stage");
         kernels::Staging<Session> staging(session, tile.tile);
         auto* const changed = session.template fresh<std::uint32_t>(staging.count());
         auto* const entries = session.template fresh<std::uint32_t>(staging.count());
@@ -58,41 +64,41 @@ public:
     void overwrite(std::span<std::uint16_t> weights,
                    const Changes& changes,
                    std::span<const Placement> placements) final {
-        Session session(memory_);
-        const kernels::BoxPlan plan = plan_of(placements, kAnyTile, weights.size());
+        Session session(memory_, "overwrite");
+        RankMemory<Memory> rank(session, placements, kAnyTile, weights.size());
         const std::vector<kernels::StagedSegment> staged = kernels::to_staged(changes);
         kernels::launch_overwrite(session.queue(), staged_in(session, staged, changes),
                                   static_cast<std::uint32_t>(staged.size()),
-                                  table_in(session, plan), session.in_out(weights));
-        session.finish();
+                                  table_in(session, rank.plan()), rank.change(weights));
+        rank.finish(weights);
     }
 
     void gather(std::span<const std::uint16_t> weights,
                 std::span<const Placement> placements,
                 std::span<std::uint16_t> tile) final {
-        Session session(memory_);
-        const kernels::BoxPlan plan = plan_of(placements, tile.size(), weights.size());
-        kernels::launch_gather(session.queue(), plan, boxes_in(session, plan), session.in(weights),
-                               session.in_out(tile));
+        Session session(memory_, "gather");
+        RankMemory<Memory> rank(session, placements, tile.size(), weights.size());
+        kernels::launch_gather(session.queue(), rank.plan(), boxes_in(session, rank.plan()),
+                               rank.read(weights), session.in_out(tile));
         session.finish();
     }
 
     void scatter(std::span<const std::uint16_t> tile,
                  std::span<const Placement> placements,
                  std::span<std::uint16_t> weights) final {
-        Session session(memory_);
-        const kernels::BoxPlan plan = plan_of(placements, tile.size(), weights.size());
-        kernels::launch_scatter(session.queue(), plan, boxes_in(session, plan), session.in(tile),
-                                session.in_out(weights));
-        session.finish();
+        Session session(memory_, "scatter");
+        RankMemory<Memory> rank(session, placements, tile.size(), weights.size());
+        kernels::launch_scatter(session.queue(), rank.plan(), boxes_in(session, rank.plan()),
+                                session.in(tile), rank.fill(weights));
+        rank.finish(weights);
     }
 
     std::uint64_t digest(std::span<const std::uint16_t> weights,
                          std::span<const Placement> placements,
                          std::uint64_t salt) final {
-        Session session(memory_);
-        const kernels::BoxPlan plan = plan_of(placements, kAnyTile, weights.size());
-        return digest_of(session, plan, session.in(weights), salt);
+        Session session(memory_, "digest");
+        RankMemory<Memory> rank(session, placements, kAnyTile, weights.size());
+        return digest_of(session, rank.plan(), rank.read(weights), salt);
     }
 
     TileDigests diff_and_digest(std::span<const std::uint16_t> base,
@@ -101,7 +107,7 @@ public:
                                 std::uint64_t salt,
                                 Changes& out) final {
         REFIT_KERNEL_CHECK(base.size() == next.size());
-        Session session(memory_);
+        Session session(memory_, "diff_and_digest");
         const kernels::TileVersions tile{session.in(base), session.in(next), base.size()};
         const kernels::BoxPlan plan = plan_of(placements, kAnyTile, base.size());
         diff_tile(session, tile, out);
@@ -113,7 +119,7 @@ public:
                                 const Changes& changes,
                                 std::span<const Placement> placements,
                                 std::uint64_t salt) final {
-        Session session(memory_);
+        Session session(memory_, "digest_change");
         const kernels::BoxPlan plan = plan_of(placements, base.size(), kAnyTile);
         const std::vector<kernels::StagedSegment> staged = kernels::to_staged(changes);
         auto* const change = cleared(session);
@@ -126,7 +132,7 @@ public:
     void xc_sample(std::span<const std::uint16_t> base,
                    std::uint8_t mantissa_bits,
                    XcExponents& words) final {
-        Session session(memory_);
+        Session session(memory_, "xc_sample");
         kernels::sample_tile(session, base, mantissa_bits, words);
     }
 
@@ -135,7 +141,7 @@ public:
                  const XcContext& context,
                  XcTile& tile,
                  XcCounts& counts) final {
-        Session session(memory_);
+        Session session(memory_, "xc_scan");
         std::uint16_t* const next = session.values(base);
         const Placement whole = whole_tile(base.size());
         const kernels::BoxPlan plan = plan_of({&whole, 1}, base.size(), base.size());
@@ -151,7 +157,7 @@ public:
                    const XcTables& tables,
                    std::span<const std::uint8_t> levels,
                    std::vector<std::byte>& out) final {
-        Session session(memory_);
+        Session session(memory_, "xc_encode");
         return kernels::encode_tile(session, base, tile, tables, levels, out);
     }
 
@@ -160,9 +166,12 @@ public:
                       std::uint32_t changed,
                       const XcTables& tables,
                       Changes& out) final {
-        Session session(memory_);
+        Session session(memory_, "xc_decode");
         return kernels::decode_tile(session, base, payload, changed, tables, out);
     }
+
+protected:
+    const Memory& memory() const { return memory_; }
 
 private:
     using Session = typename Memory::Session;

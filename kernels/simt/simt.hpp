@@ -26,6 +26,9 @@
 
 namespace refit::simt {
 
+// Like the kernels: a program links both versions of every launch.
+inline namespace device_target {
+
 struct Queue {
     cudaStream_t stream = nullptr;
 };
@@ -52,8 +55,13 @@ __device__ __forceinline__ uint4 load_vector(const void* at) {
     return __ldg(static_cast<const uint4*>(at));
 }
 
+/// Spelled out, because nvcc takes apart a uint4 that was made of four values.
 __device__ __forceinline__ void store_vector(void* at, const uint4& value) {
-    *static_cast<uint4*>(at) = value;
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(__cvta_generic_to_global(at)), "r"(value.x), "r"(value.y), "r"(value.z),
+                   "r"(value.w)
+                 : "memory");
 }
 
 inline void check(cudaError_t code, const LaunchShape& shape) {
@@ -80,6 +88,7 @@ void launch(Queue& queue,
     check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), shape);
 }
 
+}  // namespace device_target
 }  // namespace refit::simt
 
 #define SIMT_TARGET device_target

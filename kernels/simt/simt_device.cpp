@@ -15,11 +15,13 @@ namespace {
 /// Kernels work on the caller's arrays, and on what a session holds for them.
 class HostMemory {
 public:
+    static constexpr bool kSharesHost = true;
+
     explicit HostMemory(const simt::Schedule& schedule) : schedule_(schedule) {}
 
     class Session {
     public:
-        explicit Session(const HostMemory& memory) : queue_{memory.schedule_, {}} {}
+        Session(const HostMemory& memory, const char* /*call*/) : queue_{memory.schedule_, {}} {}
 
         simt::Queue& queue() { return queue_; }
 

@@ -48,7 +48,7 @@ TEST(Backend, SimtAppliesAndEncodesToTheSameBytes) {
 }
 
 TEST(Backend, OthersAreRefused) {
-    const Outcome outcome = run_refit({"run", "--backend", "cuda"});
+    const Outcome outcome = run_refit({"run", "--backend", "opencl"});
     EXPECT_EQ(outcome.code, 2);
     EXPECT_NE(outcome.err.find("simt"), std::string::npos) << outcome.err;
 }

@@ -220,9 +220,11 @@ TEST(House, SourcesAreFormatted) {
 
 TEST(House, ScriptsPassShellcheck) {
     if (run("shellcheck --version").status != 0) GTEST_SKIP() << "shellcheck is not installed";
-    const Ran check = run("cd '" + kRoot.string() +
-                          "' && shellcheck -x app/run.sh app/packages.sh tests/run.sh "
-                          "tests/tools/other_tools.sh .ci/run");
+    const Ran check =
+        run("cd '" + kRoot.string() +
+            "' && shellcheck -x app/run.sh app/packages.sh app/cuda-from-pypi.sh tests/run.sh "
+            "tests/gpu_check.sh "
+            "tests/tools/other_tools.sh .ci/run");
     EXPECT_EQ(check.status, 0) << check.output;
 
     const TestFolder folder;

@@ -1,0 +1,16 @@
+// GPU libraries that this program opens on first use, asked for their versions.
+//
+// Opened    by their sonames, as the loader finds them; closed again where they allow it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace refit {
+
+enum class LateLibrary : std::uint8_t { nccl, cublaslt, nvml };
+
+/// "2.28.9 (libnccl.so.2)", or "not here".
+std::string late_library_state(LateLibrary library);
+
+}  // namespace refit
