@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "viz/markup.hpp"
+
 namespace refit {
 namespace {
 
@@ -18,29 +20,6 @@ constexpr const char* kShapes[] = {
     "m4 -5l-9 5l9 5z",
 };
 
-std::string escape(std::string_view text) {
-    std::string escaped;
-    for (const char c : text) {
-        switch (c) {
-            case '&':
-                escaped += "&amp;";
-                break;
-            case '<':
-                escaped += "&lt;";
-                break;
-            case '>':
-                escaped += "&gt;";
-                break;
-            case '"':
-                escaped += "&quot;";
-                break;
-            default:
-                escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-        }
-    }
-    return escaped;
-}
-
 }  // namespace
 
 Svg::Svg(double width, double height, std::string_view title, std::string_view description) {
@@ -48,7 +27,7 @@ Svg::Svg(double width, double height, std::string_view title, std::string_view d
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0:.0f} {1:.0f}\" role=\"img\" font-family=\"system-ui, sans-serif\">\n"
         "<title>{2}</title>\n<desc>{3}</desc>\n",
-        width, height, escape(title), escape(description));
+        width, height, escaped(title), escaped(description));
 }
 
 void Svg::text(SvgPoint at, std::string_view words, const SvgText& style) {
@@ -56,7 +35,7 @@ void Svg::text(SvgPoint at, std::string_view words, const SvgText& style) {
                    "<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\" font-size=\"{}\" "
                    "text-anchor=\"{}\"{}>{}</text>\n",
                    at.x, at.y, style.fill, style.size, style.anchor,
-                   style.bold ? " font-weight=\"700\"" : "", escape(words));
+                   style.bold ? " font-weight=\"700\"" : "", escaped(words));
 }
 
 void Svg::rectangle(SvgPoint at, double width, double height, const char* fill) {
@@ -79,7 +58,7 @@ void Svg::mark(SvgPoint at, const SvgMark& mark, std::string_view says) {
                    "stroke-width=\"{}\"><title>{}</title></path>\n",
                    at.x, at.y, kShapes[static_cast<std::size_t>(mark.shape)],
                    mark.hollow ? "#ffffff" : mark.color, mark.hollow ? mark.color : "#ffffff",
-                   mark.hollow ? "1.3" : "0.8", escape(says));
+                   mark.hollow ? "1.3" : "0.8", escaped(says));
 }
 
 std::string Svg::finish() && {

@@ -64,7 +64,7 @@ void* open_file(const fs::path& folder, std::string& file) {
 }
 
 template <class Function>
-void bind(void* handle, const char* name, const std::string& file, Function& out) {
+void find_symbol(void* handle, const char* name, const std::string& file, Function& out) {
     out = reinterpret_cast<Function>(dlsym(handle, name));
     if (out == nullptr) throw MachineError("NCCL: " + file + " has no " + name);
 }
@@ -75,7 +75,7 @@ void bind(void* handle, const char* name, const std::string& file, Function& out
 std::shared_ptr<const NcclLibrary> open_nccl(const fs::path& folder) {
     const auto library = std::make_shared<NcclLibrary>();
     void* const handle = open_file(folder, library->file);
-    const auto find = [&](const char* name, auto& out) { bind(handle, name, library->file, out); };
+    const auto find = [&](const char* name, auto& out) { find_symbol(handle, name, library->file, out); };
     find("ncclGetVersion", library->get_version);
     if (library->get_version(&library->version) != ncclSuccess || library->version < kOldest)
         throw MachineError("NCCL: " + library->file + " is " + nccl_version(*library) +

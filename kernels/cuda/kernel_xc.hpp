@@ -44,6 +44,7 @@ void scan_tile(Session& session,
     const SegmentsIn<Session> segments(session, {0, versions.words});
     const std::uint32_t count = segments.count();
     tile = {};
+    counts = {};
     if (count == 0) return;
     auto* const marks = session.template fresh<std::uint8_t>(std::size_t{count} * kMarkBytes);
     auto* const changed = session.template fresh<std::uint32_t>(count);
@@ -77,7 +78,7 @@ void scan_tile(Session& session,
     tile.words.resize(count);
     for (std::size_t s = 0; s < count; ++s)
         std::ranges::copy(words.subspan(s * kXcBuckets, kXcBuckets), tile.words[s].begin());
-    counts.add(sum_xc_counts(session.fetch(lists.counts, kXcCounts)));
+    counts = sum_xc_counts(session.fetch(lists.counts, kXcCounts));
 }
 
 /// As Device::xc_encode().

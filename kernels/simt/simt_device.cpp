@@ -1,68 +1,15 @@
 #include "kernels/simt/simt_device.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <thread>
-#include <vector>
 
 #include "kernels/cpu/thread_pool.hpp"
 #include "kernels/cuda/kernel_device.hpp"
+#include "kernels/simt/host_memory.hpp"
 
 namespace refit {
 namespace {
-
-/// Kernels work on the caller's arrays, and on what a session holds for them.
-class HostMemory {
-public:
-    static constexpr bool kSharesHost = true;
-
-    explicit HostMemory(const simt::Schedule& schedule) : schedule_(schedule) {}
-
-    class Session {
-    public:
-        Session(const HostMemory& memory, const char* /*call*/) : queue_{memory.schedule_, {}} {}
-
-        simt::Queue& queue() { return queue_; }
-
-        template <class T>
-        const T* in(std::span<const T> values) {
-            return values.data();
-        }
-        template <class T>
-        T* in_out(std::span<T> values) {
-            return values.data();
-        }
-        template <class T>
-        T* fresh(std::size_t count) {
-            arrays_.push_back(std::make_unique_for_overwrite<Block[]>(
-                (count * sizeof(T) + sizeof(Block) - 1) / sizeof(Block)));
-            return reinterpret_cast<T*>(arrays_.back().get());
-        }
-        template <class T>
-        T* values(std::span<const T> from) {
-            T* const copy = fresh<T>(from.size());
-            std::ranges::copy(from, copy);
-            return copy;
-        }
-        template <class T>
-        std::span<const T> fetch(const T* at, std::size_t count) const {
-            return {at, count};
-        }
-        void finish() {}
-
-    private:
-        struct alignas(16) Block {
-            std::byte bytes[16];
-        };
-
-        simt::Queue queue_;
-        std::vector<std::unique_ptr<Block[]>> arrays_;
-    };
-
-private:
-    simt::Schedule schedule_;
-};
 
 const char* order_name(simt::Order order) {
     switch (order) {
@@ -75,10 +22,10 @@ const char* order_name(simt::Order order) {
     }
 }
 
-class SimtDevice final : public KernelDevice<HostMemory> {
+class SimtDevice final : public KernelDevice<simt::HostMemory> {
 public:
     SimtDevice(unsigned threads, const simt::Schedule& schedule)
-        : KernelDevice(HostMemory(schedule)), order_(schedule.order), pool_(threads) {}
+        : KernelDevice(simt::HostMemory(schedule)), order_(schedule.order), pool_(threads) {}
 
     std::string_view name() const override { return "simt"; }
     std::string detail() const override {

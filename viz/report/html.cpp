@@ -8,32 +8,6 @@
 
 namespace refit::report {
 
-std::string escaped(std::string_view text) {
-    std::string safe;
-    for (const char c : text) {
-        switch (c) {
-            case '&':
-                safe += "&amp;";
-                break;
-            case '<':
-                safe += "&lt;";
-                break;
-            case '>':
-                safe += "&gt;";
-                break;
-            case '"':
-                safe += "&quot;";
-                break;
-            case '\'':
-                safe += "&#39;";
-                break;
-            default:
-                safe += c;
-        }
-    }
-    return safe;
-}
-
 std::string number(double value) {
     if (value == 0) return "0";
     const double size = std::abs(value);

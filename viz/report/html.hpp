@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "viz/markup.hpp"
 #include "viz/time_scale.hpp"
 
 namespace refit::report {
@@ -16,9 +17,6 @@ inline constexpr double kPlot = 850;  // time goes from kLeft to kLeft + kPlot
 inline constexpr double kTop = 42;    // the time axis is above
 inline constexpr double kRow = 18;
 inline constexpr double kNodeWidth = 168;
-
-/// For text and attributes: & < > " ' escaped.
-std::string escaped(std::string_view text);
 
 /// Four digits: "1,203", "12.34", "0.0123".
 std::string number(double value);
