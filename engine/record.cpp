@@ -326,6 +326,8 @@ nlohmann::ordered_json to_json(const RunRecord& record) {
                     {"wall_seconds", record.host.wall_seconds}};
     if (!record.host.bit_pass_seconds.empty())
         json["host"]["bit_pass_seconds"] = record.host.bit_pass_seconds;
+    if (!record.host.device_seconds.empty())
+        json["host"]["device_seconds"] = record.host.device_seconds;
     if (record.host.compute) json["host"]["compute"] = compute_json(*record.host.compute);
     if (record.passes) json["host"]["resumed_words"] = record.passes->resumed.count;
     return json;

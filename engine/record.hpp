@@ -86,6 +86,8 @@ struct HostFacts {
     double wall_seconds = 0;
     /// Of the bit pass of a model, by part of it: seconds.
     std::map<std::string, double> bit_pass_seconds;
+    /// By the clock of a GPU, by operation and kind of copy: seconds, summed over lanes.
+    std::map<std::string, double> device_seconds;
     std::optional<HostCompute> compute;
 };
 

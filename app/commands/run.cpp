@@ -193,6 +193,8 @@ Result<ExitCode> run(const Console& console, const RunFlags& flags) {
     record.backend_reason = opened.reason;
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
     record.host.wall_seconds = wall.count();
+    for (const StageTime& stage : opened.device->stage_times())
+        record.host.device_seconds[std::string(stage.stage)] = stage.seconds;
 
     const nlohmann::ordered_json json = to_json(record);
     folder.write(kRecordFile, json.dump(2) + "\n");

@@ -132,6 +132,33 @@ TEST_F(Report, TakesTheNewestRunByDefault) {
     EXPECT_TRUE(fs::exists(output));
 }
 
+TEST_F(Report, IsComparedFigureByFigure) {
+    const Outcome other =
+        run_refit({"run", "--quiet", "--codec", "xor-zstd", "--out", (*folder_ / "b").string()});
+    ASSERT_EQ(other.code, 0) << other.err;
+    const Outcome same = run_refit({"compare", run().string(), run().string(), "--json"});
+    EXPECT_EQ(same.code, 0) << same.err;
+    EXPECT_TRUE(same.document()["texts"].empty());
+    for (const auto& value : same.document()["values"]) EXPECT_FALSE(value["differs"]) << value;
+
+    const Outcome made = run_refit({"compare", run().string(), (*folder_ / "b").string()});
+    EXPECT_EQ(made.code, 0) << made.err;
+    EXPECT_NE(made.out.find("xc | xor-zstd"), std::string::npos) << made.out;
+    EXPECT_EQ(made.out.find("host"), std::string::npos);
+    const auto document =
+        run_refit({"compare", run().string(), (*folder_ / "b").string(), "--json"}).document();
+    const auto record_b = nlohmann::json::parse(read_text_file(*folder_ / "b" / "record.json"));
+    for (const auto& value : document["values"]) {
+        if (value["key"] != "codec.payload_bytes") continue;
+        EXPECT_EQ(value["a"], record()["codec"]["payload_bytes"]["value"]);
+        EXPECT_EQ(value["b"], record_b["codec"]["payload_bytes"]["value"]);
+        EXPECT_GT(value["ratio"], 2);
+        EXPECT_EQ(value["provenance"], "measured");
+    }
+    EXPECT_EQ(run_refit({"compare", run().string(), (*folder_ / "none").string()}).code, 3);
+    EXPECT_EQ(run_refit({"compare", run().string()}).code, 2);
+}
+
 TEST_F(Report, RefusesWhatIsNoRun) {
     const fs::path empty = *folder_ / "empty";
     fs::create_directory(empty);

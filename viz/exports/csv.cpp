@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "viz/exports/tables.hpp"
+#include "viz/record_values.hpp"
 
 namespace refit {
 
@@ -25,10 +26,6 @@ std::string as_text(const Json& value) {
     return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-bool is_figure(const Json& value) {
-    return value.is_object() && value.contains("value") && value.contains("provenance");
-}
-
 void write_row(const std::string& key, const Json& value, std::ostream& out) {
     const auto interval = [&](std::size_t end) {
         return value.contains("ci95") ? value["ci95"][end].dump() : std::string();
@@ -42,20 +39,13 @@ void write_row(const std::string& key, const Json& value, std::ostream& out) {
     }
 }
 
-void write_value(const std::string& key, const Json& value, std::ostream& out) {
-    if (!value.is_structured() || is_figure(value)) return write_row(key, value, out);
-    std::size_t index = 0;
-    for (const auto& [name, item] : value.items()) {
-        const std::string part = value.is_array() ? std::to_string(++index) : name;
-        write_value(key.empty() ? part : key + "." + part, item, out);
-    }
-}
-
 }  // namespace
 
 void write_csv(const SavedRun& run, std::ostream& out) {
     out << "figure,value,unit,provenance,ci95_low,ci95_high\n";
-    if (run.record.is_object()) write_value("", run.record, out);
+    if (run.record.is_null()) return;
+    each_value(run.record,
+               [&](const std::string& key, const Json& value) { write_row(key, value, out); });
 }
 
 }  // namespace refit
