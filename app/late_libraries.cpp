@@ -1,16 +1,20 @@
 #include "app/late_libraries.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <vector>
+
+#include "kernels/cuda/late_open.hpp"
+#include "kernels/library_symbol.hpp"
 
 namespace refit {
 namespace {
 
 template <class Function>
 Function symbol(void* handle, const char* name) {
-    return reinterpret_cast<Function>(dlsym(handle, name));
+    Function found = nullptr;
+    find_symbol(handle, name, found);
+    return found;
 }
 
 /// Both libraries write 2.28.9 as 22809.
@@ -42,7 +46,7 @@ std::string nvml_version(void* handle) {
 }
 
 struct Probe {
-    std::vector<const char*> sonames;      // newest first
+    std::vector<std::string> sonames;      // newest first
     std::string (*version)(void* handle);  // empty: it does not say
 };
 
@@ -62,14 +66,10 @@ Probe probe_of(LateLibrary library) {
 
 std::string late_library_state(LateLibrary library) {
     const Probe probe = probe_of(library);
-    for (const char* soname : probe.sonames) {
-        void* const handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
-        if (handle == nullptr) continue;
-        const std::string version = probe.version(handle);
-        dlclose(handle);
-        return (version.empty() ? "version unknown" : version) + " (" + soname + ")";
-    }
-    return "not here";
+    const LateOpen opened = open_late(probe.sonames);
+    if (opened.handle == nullptr) return "not here";
+    const std::string version = probe.version(opened.handle);
+    return (version.empty() ? "version unknown" : version) + " (" + opened.file + ")";
 }
 
 }  // namespace refit

@@ -1,6 +1,6 @@
 // GPU libraries that this program opens on first use, asked for their versions.
 //
-// Opened    by their sonames, as the loader finds them; closed again where they allow it.
+// Opened    as kernels/cuda/late_open.hpp finds them; they stay open.
 #pragma once
 
 #include <cstdint>

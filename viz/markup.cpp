@@ -18,9 +18,6 @@ std::string escaped(std::string_view text) {
             case '"':
                 safe += "&quot;";
                 break;
-            case '\'':
-                safe += "&#39;";
-                break;
             default:
                 safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
         }

@@ -6,7 +6,7 @@
 
 namespace refit {
 
-/// & < > " ' as references, control bytes as spaces.
+/// & < > " as references, control bytes as spaces: attributes stand in double quotes.
 std::string escaped(std::string_view text);
 
 }  // namespace refit

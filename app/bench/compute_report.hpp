@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/bench/compute_rows.hpp"
+#include "app/bench/gpu_rows.hpp"
 #include "app/bench/report.hpp"
 
 namespace refit {
@@ -20,6 +21,9 @@ struct ComputeBench {
     std::string change;  // "adam, 3 % of words"
     ComputeRows products;
     std::vector<HostCompute> stolen;  // a row for each product there is
+    GpuCompute gpu;
+
+    bool exact() const;
 };
 
 /// Lines of at most 80 columns, but for what names say.

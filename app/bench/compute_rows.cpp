@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "app/host.hpp"
-#include "workloads/compute_stolen.hpp"
 #include "workloads/compute_unit.hpp"
 
 namespace refit {
@@ -56,8 +55,15 @@ public:
     void add(Gemm& gemm, const std::string& pass, const StepProduct& product) {
         ComputeLoad load(gemm, {product}, host_thread_time);
         load.fit(slice_);
-        ComputeRow row{
-            gemm_text(gemm), product.name, pass, load.pieces().front(), product.count, 0, 0, {}};
+        ComputeRow row{gemm_text(gemm),
+                       product.name,
+                       pass,
+                       load.pieces().front(),
+                       product.count,
+                       0,
+                       0,
+                       {},
+                       {}};
         std::vector<double> rates;
         std::vector<double> shares;
         for (int repeat = 0; repeat < kRepeats; ++repeat) {
@@ -83,12 +89,12 @@ private:
     std::vector<ComputeRow> rows_;
 };
 
+}  // namespace
+
 HostStolen stolen_of(const StolenShare& share) {
     return {share.load_beside, share.codec_alone, share.codec_beside, share.stolen.median,
             share.stolen.low,  share.stolen.high, share.on_core};
 }
-
-}  // namespace
 
 bool ComputeRows::exact() const {
     return std::ranges::all_of(rows, [](const ComputeRow& row) { return row.check.wrong == 0; });

@@ -18,6 +18,7 @@
 #include "engine/codec/codec.hpp"
 #include "engine/record.hpp"
 #include "workloads/compute_load.hpp"
+#include "workloads/compute_stolen.hpp"
 #include "workloads/profile.hpp"
 
 namespace refit {
@@ -39,6 +40,7 @@ struct ComputeRow {
     double flop_per_second = 0;
     double share_of_peak = 0;
     LoadCheck check;
+    std::string device;  // of a GPU, which has no peak here; else empty
 };
 
 struct ComputeRows {
@@ -47,6 +49,9 @@ struct ComputeRows {
 
     bool exact() const;
 };
+
+/// The rates of a record.
+HostStolen stolen_of(const StolenShare& share);
 
 /// The product that loads are made of: oneDNN where it is, else the built-in one.
 std::unique_ptr<Gemm> make_load_gemm();

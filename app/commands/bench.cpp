@@ -158,11 +158,12 @@ Result<ExitCode> bench_compute(const Console& console, const BenchFlags& flags) 
         if (gemm != nullptr)
             bench.stolen.push_back(measure_compute(console, *gemm, model, {*codec, pair},
                                                    Nanoseconds{time.count / 4}));
+    bench.gpu = measure_gpu(console, model, {*codec, pair}, Nanoseconds{time.count / 4});
     const BenchHost host{cpu_name(), gemm_text(*builtin), bench.stolen.front().cores,
                          to_seconds(host_now() - start)};
     for (const std::string& line : compute_table(bench, host)) console.say(line);
     console.document(compute_document(bench, host));
-    return bench.products.exact() ? ExitCode::success : ExitCode::mismatch;
+    return bench.exact() ? ExitCode::success : ExitCode::mismatch;
 }
 
 Result<ExitCode> bench_kernels(const Console& console, const BenchFlags& flags) {

@@ -2,14 +2,10 @@
 
 #ifdef REFIT_NCCL
 
-#include <dlfcn.h>
-
-#include <cstdlib>
-#include <sstream>
-#include <vector>
-
 #include "engine/base/result.hpp"
 #include "engine/collective/nccl_library.hpp"
+#include "kernels/cuda/late_open.hpp"
+#include "kernels/library_symbol.hpp"
 
 namespace refit {
 namespace {
@@ -19,53 +15,20 @@ namespace fs = std::filesystem;
 constexpr const char* kName = "libnccl.so.2";
 constexpr int kOldest = NCCL_VERSION(2, 18, 0);
 
-std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix) {
-    std::vector<fs::path> found;
-    std::error_code failure;
-    for (const auto& entry : fs::directory_iterator(folder, failure))
-        if (entry.path().filename().string().starts_with(prefix)) found.push_back(entry.path());
-    return found;
-}
-
-/// Where pip puts the wheels of NVIDIA, beside the interpreters on PATH.
-std::vector<fs::path> wheel_files() {
-    std::vector<fs::path> files;
-    const char* path = std::getenv("PATH");
-    std::istringstream folders(path == nullptr ? "" : path);
-    for (std::string folder; std::getline(folders, folder, ':');) {
-        if (folder.empty()) continue;
-        for (const fs::path& python : entries(fs::path(folder).parent_path() / "lib", "python3")) {
-            for (const fs::path& part : entries(python / "site-packages" / "nvidia", "")) {
-                std::error_code failure;
-                const fs::path file = part / "lib" / kName;
-                if (fs::is_regular_file(file, failure)) files.push_back(file);
-            }
-        }
-    }
-    return files;
-}
-
-std::string loader_error() {
-    const char* text = dlerror();
-    return text == nullptr ? "" : text;
-}
-
 void* open_file(const fs::path& folder, std::string& file) {
-    file = folder.empty() ? std::string(kName) : (folder / kName).string();
-    if (void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-    const std::string reason = loader_error();
-    if (!folder.empty()) throw MachineError("NCCL: " + reason);
-    for (const fs::path& found : wheel_files()) {
-        file = found.string();
-        if (void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-    }
-    throw MachineError("NCCL: " + reason +
-                       "; nor in a wheel beside a python on PATH (--cuda-libs names a folder)");
+    const std::string name = folder.empty() ? std::string(kName) : (folder / kName).string();
+    const LateOpen opened = open_late({&name, 1});
+    file = opened.file;
+    if (opened.handle != nullptr) return opened.handle;
+    throw MachineError("NCCL: " + opened.trouble +
+                       (folder.empty() ? "; nor in a wheel beside a python on PATH (--cuda-libs "
+                                         "names a folder)"
+                                       : ""));
 }
 
 template <class Function>
-void find_symbol(void* handle, const char* name, const std::string& file, Function& out) {
-    out = reinterpret_cast<Function>(dlsym(handle, name));
+void need_symbol(void* handle, const char* name, const std::string& file, Function& out) {
+    find_symbol(handle, name, out);
     if (out == nullptr) throw MachineError("NCCL: " + file + " has no " + name);
 }
 
@@ -75,7 +38,9 @@ void find_symbol(void* handle, const char* name, const std::string& file, Functi
 std::shared_ptr<const NcclLibrary> open_nccl(const fs::path& folder) {
     const auto library = std::make_shared<NcclLibrary>();
     void* const handle = open_file(folder, library->file);
-    const auto find = [&](const char* name, auto& out) { find_symbol(handle, name, library->file, out); };
+    const auto find = [&](const char* name, auto& out) {
+        need_symbol(handle, name, library->file, out);
+    };
     find("ncclGetVersion", library->get_version);
     if (library->get_version(&library->version) != ncclSuccess || library->version < kOldest)
         throw MachineError("NCCL: " + library->file + " is " + nccl_version(*library) +

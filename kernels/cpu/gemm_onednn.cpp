@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "kernels/check.hpp"
+#include "kernels/library_symbol.hpp"
 
 namespace refit {
 
@@ -30,11 +31,6 @@ struct Library {
 
     explicit operator bool() const { return sgemm && version && set_threads; }
 };
-
-template <class Function>
-void find_symbol(void* handle, const char* name, Function& out) {
-    out = reinterpret_cast<Function>(dlsym(handle, name));
-}
 
 /// Stays open for good: OpenMP keeps threads that would lose their code.
 Library open_library() {

@@ -1,4 +1,5 @@
 #include "kernels/cuda/driver.hpp"
+#include "kernels/library_symbol.hpp"
 
 #include <dlfcn.h>
 
@@ -27,11 +28,6 @@ struct Library {
         return init && driver_version && device_count && device && device_name && device_memory;
     }
 };
-
-template <class Function>
-void find_symbol(void* handle, const char* name, Function& out) {
-    out = reinterpret_cast<Function>(dlsym(handle, name));
-}
 
 Library symbols_of(void* handle) {
     Library library;

@@ -14,19 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::set<std::string> keys_of(const nlohmann::json& object) {
-    std::set<std::string> keys;
-    for (const auto& [key, value] : object.items()) keys.insert(key);
-    return keys;
-}
-
-void expect_refused(const Outcome& outcome, int code, const std::string& says) {
-    EXPECT_EQ(outcome.code, code) << outcome.err;
-    EXPECT_TRUE(outcome.out.empty()) << outcome.out;
-    EXPECT_TRUE(outcome.one_line()) << outcome.err;
-    EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
-}
-
 TEST(BenchNet, ComparesEveryWordThatArrives) {
     for (const std::uint64_t ranks : {1UL, 2UL, 3UL}) {
         const Outcome outcome = run_refit(

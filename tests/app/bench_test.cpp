@@ -28,12 +28,6 @@ Outcome bench(std::vector<std::string> arguments, const std::vector<std::string>
     return run_refit(arguments);
 }
 
-std::set<std::string> keys_of(const nlohmann::json& object) {
-    std::set<std::string> keys;
-    for (const auto& [key, value] : object.items()) keys.insert(key);
-    return keys;
-}
-
 /// The figures that must not depend on time or threads, by row name.
 std::map<std::string, std::string> sizes_of(const Outcome& outcome) {
     std::map<std::string, std::string> sizes;
@@ -293,7 +287,7 @@ TEST(Bench, TensorsOfOtherTypesAndShapesAreLeftOut) {
     EXPECT_EQ(row["exact"], true);
 }
 
-void expect_refused(const Outcome& outcome, int code, const std::string& start) {
+void expect_refused_as(const Outcome& outcome, int code, const std::string& start) {
     EXPECT_EQ(outcome.code, code) << outcome.err;
     EXPECT_TRUE(outcome.one_line()) << outcome.err;
     EXPECT_TRUE(outcome.err.starts_with("refit: " + start)) << outcome.err;
@@ -302,7 +296,7 @@ void expect_refused(const Outcome& outcome, int code, const std::string& start) 
 
 TEST(Bench, BadFlagsAreTwo) {
     const std::vector<std::vector<std::string>> wrong{
-        {"kernels"},
+        {"matrices"},
         {"codec", "codec"},
         {"--codec", "zip"},
         {"--words", "1"},
@@ -329,10 +323,10 @@ TEST(Bench, BadFlagsAreTwo) {
     for (std::vector<std::string> arguments : wrong) {
         SCOPED_TRACE(fmt::format("{}", fmt::join(arguments, " ")));
         arguments.insert(arguments.begin(), "bench");
-        expect_refused(run_refit(arguments), 2, "bench: ");
+        expect_refused_as(run_refit(arguments), 2, "bench: ");
     }
-    expect_refused(run_refit({"bench", "--wrds", "1Mi", "--", "--benchmark_min_time=1"}), 2,
-                   "bench: unknown flag --wrds; did you mean --words?");
+    expect_refused_as(run_refit({"bench", "--wrds", "1Mi", "--", "--benchmark_min_time=1"}), 2,
+                      "bench: unknown flag --wrds; did you mean --words?");
 }
 
 TEST(Bench, BadFilesAreThreeAndNamed) {
@@ -343,18 +337,18 @@ TEST(Bench, BadFilesAreThreeAndNamed) {
     const std::string good = (folder / "good").string();
     for (const char* name : {"none", "page"}) {
         const std::string bad = (folder / name).string();
-        expect_refused(bench({"--base", bad, "--new", good}), 3, bad + ": ");
-        expect_refused(bench({"--base", good, "--new", bad}), 3, bad + ": ");
+        expect_refused_as(bench({"--base", bad, "--new", good}), 3, bad + ": ");
+        expect_refused_as(bench({"--base", good, "--new", bad}), 3, bad + ": ");
     }
     const std::string other = (folder / "other").string();
-    expect_refused(bench({"--base", good, "--new", other}), 3, other + ": has no BF16 or F16");
-    expect_refused(bench({"--base", good, "--new", good, "--sample", "0.5"}), 3, good + ": ");
+    expect_refused_as(bench({"--base", good, "--new", other}), 3, other + ": has no BF16 or F16");
+    expect_refused_as(bench({"--base", good, "--new", good, "--sample", "0.5"}), 3, good + ": ");
     EXPECT_EQ(bench({"--base", good, "--new", good, "--codec", "full"}).code, 0);
 }
 
 TEST(Bench, CtrlCIsOneHundredThirty) {
-    expect_refused(run_refit({"bench", "--words", "64Ki"}, {.interrupted = true, .extra = {}}), 130,
-                   "interrupted");
+    expect_refused_as(run_refit({"bench", "--words", "64Ki"}, {.interrupted = true, .extra = {}}),
+                      130, "interrupted");
 }
 
 TEST(TileSample, StaysInsideTheFractionAndIsSeeded) {

@@ -1,6 +1,7 @@
 #include "tests/app/driver.hpp"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,6 +47,19 @@ namespace fs = std::filesystem;
 }
 
 }  // namespace
+
+void expect_refused(const Outcome& outcome, int code, const std::string& says) {
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    EXPECT_TRUE(outcome.out.empty()) << outcome.out;
+    EXPECT_TRUE(outcome.one_line()) << outcome.err;
+    EXPECT_NE(outcome.err.find(says), std::string::npos) << outcome.err;
+}
+
+std::set<std::string> keys_of(const nlohmann::json& object) {
+    std::set<std::string> keys;
+    for (const auto& [key, value] : object.items()) keys.insert(key);
+    return keys;
+}
 
 Outcome run_refit(const std::vector<std::string>& arguments, const Start& start) {
     const TestFolder folder;

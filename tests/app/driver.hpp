@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,11 @@ struct Start {
     std::uint64_t file_limit = 0;    // bytes a file may have; 0: no limit
     std::vector<std::string> extra;  // environment, NAME=value
 };
+
+/// Exit code, nothing on stdout, and one line that says this.
+void expect_refused(const Outcome& outcome, int code, const std::string& says);
+
+std::set<std::string> keys_of(const nlohmann::json& object);
 
 Outcome run_refit(const std::vector<std::string>& arguments, const Start& start = {});
 

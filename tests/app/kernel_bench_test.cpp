@@ -204,12 +204,6 @@ TEST(KernelRow, SharesFollowFromSecondsAndCeiling) {
     EXPECT_FALSE(table.exact());
 }
 
-std::set<std::string> keys_of(const nlohmann::json& object) {
-    std::set<std::string> keys;
-    for (const auto& [key, value] : object.items()) keys.insert(key);
-    return keys;
-}
-
 const std::set<std::string> kRowKeys = {"operation",
                                         "backend",
                                         "device",

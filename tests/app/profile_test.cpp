@@ -44,7 +44,7 @@ Outcome profile(std::vector<std::string> arguments, const Start& start = {}) {
     return run_refit(arguments, start);
 }
 
-void expect_refused(const Outcome& outcome, int code, const std::string& start) {
+void expect_refused_as(const Outcome& outcome, int code, const std::string& start) {
     EXPECT_EQ(outcome.code, code) << outcome.err;
     EXPECT_TRUE(outcome.one_line()) << outcome.err;
     EXPECT_TRUE(outcome.err.starts_with("refit: " + start)) << outcome.err;
@@ -297,10 +297,10 @@ TEST(ProfileCommand, BadFlagsAreTwo) {
     };
     for (const std::vector<std::string>& arguments : wrong) {
         SCOPED_TRACE(fmt::format("{}", fmt::join(arguments, " ")));
-        expect_refused(profile(arguments), 2, "profile: ");
+        expect_refused_as(profile(arguments), 2, "profile: ");
     }
-    expect_refused(profile({"a", "b", "--stps", "2"}), 2,
-                   "profile: unknown flag --stps; did you mean --steps?");
+    expect_refused_as(profile({"a", "b", "--stps", "2"}), 2,
+                      "profile: unknown flag --stps; did you mean --steps?");
 }
 
 TEST(ProfileCommand, BadFilesAreThreeAndNothingIsLeft) {
@@ -314,19 +314,19 @@ TEST(ProfileCommand, BadFilesAreThreeAndNothingIsLeft) {
     const auto before = folder.names();
     for (const char* name : {"none", "page"}) {
         const std::string bad = (folder / name).string();
-        expect_refused(profile({bad, good, "-o", out}), 3, bad + ": ");
-        expect_refused(profile({good, bad, "-o", out}), 3, bad + ": ");
+        expect_refused_as(profile({bad, good, "-o", out}), 3, bad + ": ");
+        expect_refused_as(profile({good, bad, "-o", out}), 3, bad + ": ");
     }
-    expect_refused(profile({good, other, "-o", out}), 3, other + ": has no BF16 or F16");
-    expect_refused(profile({good, good, "--sample", "0.5", "-o", out}), 3, good + ": ");
-    expect_refused(profile({good, good, "-o", good}), 3, good + ": is an input");
-    expect_refused(profile({good, good, "-o", folder.path().string()}), 3,
-                   folder.path().string() + ": ");
-    expect_refused(profile({good, good, "-o", (folder / "no/p.toml").string()}), 3,
-                   (folder / "no/p.toml").string() + ": ");
+    expect_refused_as(profile({good, other, "-o", out}), 3, other + ": has no BF16 or F16");
+    expect_refused_as(profile({good, good, "--sample", "0.5", "-o", out}), 3, good + ": ");
+    expect_refused_as(profile({good, good, "-o", good}), 3, good + ": is an input");
+    expect_refused_as(profile({good, good, "-o", folder.path().string()}), 3,
+                      folder.path().string() + ": ");
+    expect_refused_as(profile({good, good, "-o", (folder / "no/p.toml").string()}), 3,
+                      (folder / "no/p.toml").string() + ": ");
     EXPECT_EQ(profile({good, good, "-o", out}, {.file_limit = 64, .extra = {}}).code, 1);
-    expect_refused(profile({good, good, "-o", out}, {.interrupted = true, .extra = {}}), 130,
-                   "interrupted");
+    expect_refused_as(profile({good, good, "-o", out}, {.interrupted = true, .extra = {}}), 130,
+                      "interrupted");
     EXPECT_EQ(folder.names(), before);
     const Outcome same = profile({good, good, "-o", out, "--steps", "9"});
     EXPECT_EQ(same.code, 0) << same.err;

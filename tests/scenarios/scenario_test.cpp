@@ -39,7 +39,8 @@ Result<Scenario> load_edited(const std::string& from, const std::string& to) {
 
 TEST(ShippedScenarios, AllLoadAndAreValid) {
     const auto names = shipped_scenarios(kRoot);
-    EXPECT_EQ(names, (std::vector<std::string>{"async", "faults", "first", "model", "smoke"}));
+    EXPECT_EQ(names, (std::vector<std::string>{"async", "faults", "first", "model", "node-8gpu",
+                                               "smoke"}));
     for (const std::string& name : names) {
         const auto scenario = load(name);
         EXPECT_TRUE(scenario.has_value()) << scenario.error().where << scenario.error().what;

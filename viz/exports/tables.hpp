@@ -1,8 +1,8 @@
 // A run as text for other programs: CSV, Markdown, Prometheus.
 //
 // CSV       one row a figure of the record: `figure` (dotted key), `value`, `unit`, `provenance`,
-//           `ci95_low`, `ci95_high`; keys as viz/record_values.hpp makes them. Numbers as the record
-//           has them.
+//           `ci95_low`, `ci95_high`; keys as viz/record_values.hpp makes them. Numbers as the
+//           record has them.
 // Markdown  the headline, the refits, idle by cause, edges, faults, each a table.
 // Prometheus  text format 0.0.4, for a node exporter's textfile folder: base units, totals end in
 //           _total.
