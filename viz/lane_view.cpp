@@ -102,9 +102,14 @@ std::vector<LaneBox> lane_boxes(const SavedRun& run,
     return boxes;
 }
 
+std::span<const LaneBox> boxes_of_row(std::span<const LaneBox> boxes, std::size_t row) {
+    const auto first = std::ranges::lower_bound(boxes, row, {}, &LaneBox::row);
+    const auto end = std::ranges::upper_bound(boxes, row, {}, &LaneBox::row);
+    return {first, end};
+}
+
 const LaneBox* hit_lane(std::span<const LaneBox> boxes, std::size_t row, float x) {
-    const auto of_row = std::ranges::equal_range(boxes, row, {}, &LaneBox::row);
-    for (const LaneBox& box : of_row)
+    for (const LaneBox& box : boxes_of_row(boxes, row))
         if (box.x0 <= x && x < box.x1) return &box;
     return nullptr;
 }

@@ -43,7 +43,10 @@ std::vector<LaneBox> lane_boxes(const SavedRun& run,
                                 std::span<const LaneRow> rows,
                                 const TimeScale& scale);
 
-/// The box of a row at a pixel; null where there is none. `boxes` as lane_boxes() made them.
+/// `boxes` as lane_boxes() made them; likewise below.
+std::span<const LaneBox> boxes_of_row(std::span<const LaneBox> boxes, std::size_t row);
+
+/// The box of a row at a pixel; null where there is none.
 const LaneBox* hit_lane(std::span<const LaneBox> boxes, std::size_t row, float x);
 
 }  // namespace refit

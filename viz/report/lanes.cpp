@@ -126,14 +126,13 @@ void write_lanes(const SavedRun& run,
     for (const LaneBox& box : boxes) used[style_of(box.kind, box.cause)] = true;
     for (std::size_t row = 0; row < rows.size(); ++row) {
         const double y = kTop + kRow * static_cast<double>(row);
-        const auto of_row = std::ranges::equal_range(boxes, row, {}, &LaneBox::row);
         out << fmt::format(
             "<text x=\"{}\" y=\"{:.0f}\" text-anchor=\"end\">{}</text><text class=\"soft\" "
             "x=\"{}\" "
             "y=\"{:.0f}\">{}</text>",
             kLeft - 8, y + 13, escaped(rows[row].label), kLeft + kPlot + 6, y + 13,
             idle_text(run, rows[row]));
-        out << row_paths({of_row.begin(), of_row.end()}, y);
+        out << row_paths(boxes_of_row(boxes, row), y);
     }
     out << "</svg><div class=\"legend\">";
     for (std::size_t style = 0; style < used.size(); ++style)
