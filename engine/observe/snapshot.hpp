@@ -82,6 +82,7 @@ void fold(const Event& event, Snapshot& snapshot);
 class SnapshotIndex {
 public:
     explicit SnapshotIndex(const Timeline& timeline);
+    explicit SnapshotIndex(Timeline&&) = delete;
 
     Snapshot at(Nanoseconds time) const;
 

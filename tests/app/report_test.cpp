@@ -139,7 +139,8 @@ TEST_F(Report, IsComparedFigureByFigure) {
     const Outcome same = run_refit({"compare", run().string(), run().string(), "--json"});
     EXPECT_EQ(same.code, 0) << same.err;
     EXPECT_TRUE(same.document()["texts"].empty());
-    for (const auto& value : same.document()["values"]) EXPECT_FALSE(value["differs"]) << value;
+    const nlohmann::json alike = same.document();
+    for (const auto& value : alike["values"]) EXPECT_FALSE(value["differs"]) << value;
 
     const Outcome made = run_refit({"compare", run().string(), (*folder_ / "b").string()});
     EXPECT_EQ(made.code, 0) << made.err;

@@ -37,7 +37,8 @@ TEST(SnapshotIndex, StartsFromKeyframesInLongTimelines) {
 }
 
 TEST(SnapshotIndex, HasNothingBeforeTheFirstEvent) {
-    const SnapshotIndex index(Timeline(std::vector<std::string>{"source"}));
+    const Timeline timeline(std::vector<std::string>{"source"});
+    const SnapshotIndex index(timeline);
     EXPECT_EQ(index.at(Nanoseconds{5}).phase, Phase::starting);
     EXPECT_EQ(index.at(Nanoseconds{-5}).at, Nanoseconds{0});
 }
