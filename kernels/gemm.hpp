@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/check.hpp"
+
 namespace refit {
 
 struct GemmSize {
@@ -30,6 +32,12 @@ struct GemmSize {
 
     friend bool operator==(const GemmSize&, const GemmSize&) = default;
 };
+
+/// The operands of a product are there whole, and there is one.
+inline void check_operands(const GemmSize& size, std::size_t a, std::size_t b, std::size_t c) {
+    REFIT_KERNEL_CHECK(size.m > 0 && size.n > 0 && size.k > 0);
+    REFIT_KERNEL_CHECK(a == size.m * size.k && b == size.k * size.n && c == size.m * size.n);
+}
 
 class Gemm {
 public:

@@ -53,7 +53,7 @@ Cast large_cast() {
 /// One refit: units encoded, chunks through every node, parts staged, committed.
 Recording large_recording() {
     Recording recording{large_cast(), {}, ""};
-    Timeline timeline(recording.cast.node_names());
+    Timeline timeline(node_names(recording.cast.tree));
     const auto nodes = static_cast<NodeId>(recording.cast.tree.nodes.size());
     std::int64_t at = 0;
     const auto add = [&](NodeId node, EventKind kind, std::uint32_t index, std::uint64_t amount) {

@@ -1,10 +1,9 @@
 #include "workloads/compute_stolen.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <thread>
 #include <utility>
+
+#include "workloads/work_beside.hpp"
 
 namespace refit {
 
@@ -20,48 +19,6 @@ double median(std::vector<double> values) {
 double per_second(std::uint64_t amount, Nanoseconds time) {
     return time.count > 0 ? static_cast<double>(amount) / to_seconds(time) : 0;
 }
-
-/// Codec work over and over on a thread of its own.
-class WorkBeside {
-public:
-    explicit WorkBeside(const CodecWork& work) : thread_([this, &work] { repeat(work); }) {
-        // Its first piece brings the thread up and is not counted.
-        while (!begun_) std::this_thread::yield();
-    }
-    WorkBeside(const WorkBeside&) = delete;
-    WorkBeside& operator=(const WorkBeside&) = delete;
-    ~WorkBeside() { join(); }
-
-    std::uint64_t bytes() const { return bytes_; }
-
-    void finish() {
-        join();
-        if (failure_) std::rethrow_exception(failure_);
-    }
-
-private:
-    void repeat(const CodecWork& work) {
-        try {
-            work();
-            begun_ = true;
-            while (!stop_) bytes_ += work().count;
-        } catch (...) {
-            failure_ = std::current_exception();
-            begun_ = true;
-        }
-    }
-
-    void join() {
-        stop_ = true;
-        if (thread_.joinable()) thread_.join();
-    }
-
-    std::atomic<bool> begun_ = false;
-    std::atomic<bool> stop_ = false;
-    std::atomic<std::uint64_t> bytes_ = 0;
-    std::exception_ptr failure_;
-    std::thread thread_;  // last: it uses all of the above
-};
 
 void load_beside(ComputeLoad& load,
                  const CodecWork& work,

@@ -1,9 +1,7 @@
 #include "app/bench/gpu_rows.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <thread>
+#include <span>
 #include <utility>
 
 #include "app/host.hpp"
@@ -11,6 +9,7 @@
 #include "kernels/cuda/gemm_cublaslt.hpp"
 #include "workloads/compute_stolen.hpp"
 #include "workloads/compute_unit.hpp"
+#include "workloads/work_beside.hpp"
 
 namespace refit {
 namespace {
@@ -107,53 +106,27 @@ LoadSlice run_load(RepeatedProduct& load, Nanoseconds about) {
     return slice;
 }
 
-/// Codec work over and over on a thread of its own; when each piece was under way, by the host.
-class CodecBeside {
+/// Codec work that keeps when each piece was under way, by the host. For one thread at a time.
+class TimedWork {
 public:
-    explicit CodecBeside(const CodecWork& work) : thread_([this, &work] { repeat(work); }) {
-        // The first piece brings code in and is not counted.
-        while (!begun_) std::this_thread::yield();
-    }
-    CodecBeside(const CodecBeside&) = delete;
-    CodecBeside& operator=(const CodecBeside&) = delete;
-    ~CodecBeside() { join(); }
+    explicit TimedWork(const CodecWork& work) : work_(work) {}
 
-    /// Waits for the piece under way.
-    const std::vector<DeviceSpan>& finish() {
-        join();
-        if (failure_) std::rethrow_exception(failure_);
-        return spans_;
+    Bytes operator()() {
+        const Nanoseconds begin = host_now();
+        piece_ = work_();
+        spans_.push_back({begin.count, host_now().count});
+        return piece_;
     }
-    /// Of one piece. After finish().
+
+    /// The first is left out: it brings code in.
+    std::span<const DeviceSpan> spans() const { return std::span(spans_).subspan(1); }
+    /// Of one piece.
     Bytes piece() const { return piece_; }
 
 private:
-    void repeat(const CodecWork& work) {
-        try {
-            piece_ = work();
-            begun_ = true;
-            while (!stop_) {
-                const Nanoseconds begin = host_now();
-                work();
-                spans_.push_back({begin.count, host_now().count});
-            }
-        } catch (...) {
-            failure_ = std::current_exception();
-            begun_ = true;
-        }
-    }
-
-    void join() {
-        stop_ = true;
-        if (thread_.joinable()) thread_.join();
-    }
-
-    std::atomic<bool> begun_ = false;
-    std::atomic<bool> stop_ = false;
-    Bytes piece_{0};
+    const CodecWork& work_;
     std::vector<DeviceSpan> spans_;
-    std::exception_ptr failure_;
-    std::thread thread_;  // last: it uses all of the above
+    Bytes piece_{0};
 };
 
 /// How many pieces fell into the window; of those at its ends, that share.
@@ -178,12 +151,16 @@ public:
     }
 
     void beside(StolenRound& round) {
-        CodecBeside codec(work_);
+        TimedWork codec(work_);
+        const CodecWork timed = [&codec] { return codec(); };
+        WorkBeside running(timed);
         gemm_.start_clock();
         const std::int64_t zero = host_now().count;
         const LoadSlice slice = run_load(load_, slice_);
-        std::vector<DeviceSpan> spans = codec.finish();
-        for (DeviceSpan& span : spans) span = {span.begin - zero, span.end - zero};
+        running.finish();
+        std::vector<DeviceSpan> spans;
+        for (const DeviceSpan& span : codec.spans())
+            spans.push_back({span.begin - zero, span.end - zero});
         const DeviceSpan window = slice.window();
         round.load_beside = slice.flop_per_second();
         round.codec_beside = per_second(

@@ -128,7 +128,7 @@ std::vector<TensorUnits> tensor_units(const Catalog& catalog,
 
 }  // namespace
 
-std::vector<std::string> Cast::node_names() const {
+std::vector<std::string> node_names(const RelayTree& tree) {
     std::vector<std::string> names;
     for (const TreeNode& node : tree.nodes) names.push_back(node.name);
     names.emplace_back("coordinator");

@@ -38,6 +38,9 @@ struct TensorUnits {
     friend bool operator==(const TensorUnits&, const TensorUnits&) = default;
 };
 
+/// As a timeline numbers them: those of the tree, then the coordinator.
+std::vector<std::string> node_names(const RelayTree& tree);
+
 struct Cast {
     std::string title;
     std::vector<std::string> sites;
@@ -46,9 +49,6 @@ struct Cast {
     Loop loop;
     Catalog catalog;
     std::vector<TensorUnits> units;  // one for each tensor of the catalog
-
-    /// As the timeline numbers them: those of the tree, then the coordinator.
-    std::vector<std::string> node_names() const;
 };
 
 /// Of a run over this topology, whose deltas are cut into units of `unit_words` of the grid.

@@ -163,7 +163,7 @@ Result<Recording> read_recording(std::istream& in) {
     Recording recording;
     REFIT_TRY(cast, parse_cast(first.bytes));
     recording.cast = std::move(cast);
-    recording.timeline = Timeline(recording.cast.node_names());
+    recording.timeline = Timeline(node_names(recording.cast.tree));
     const Status events = read_events(blocks, recording);
     if (!events.has_value())
         recording.missing = fmt::format("{}; {} events before that are whole", events.error().what,

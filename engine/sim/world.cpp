@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/observe/cast.hpp"
 #include "engine/sim/world_drivers.hpp"
 
 namespace refit {
@@ -9,13 +10,6 @@ namespace refit {
 namespace {
 
 constexpr Nanoseconds kFirstStep = 1_s;
-
-std::vector<std::string> names_of(const RelayTree& tree) {
-    std::vector<std::string> names;
-    for (const TreeNode& node : tree.nodes) names.push_back(node.name);
-    names.emplace_back("coordinator");
-    return names;
-}
 
 SimulatorOptions options_of(const WorldPlan& plan) {
     SimulatorOptions options;
@@ -41,7 +35,7 @@ World::World(const WorldPlan& plan,
     : plan_(plan),
       parts_(parts),
       tree_(derive_tree(plan_.topology)),
-      timeline_(names_of(tree_)),
+      timeline_(node_names(tree_)),
       simulator_(plan_.topology, timeline_, options_of(plan)),
       timing_(timing_of(plan)),
       coordinator_id_(static_cast<NodeId>(tree_.nodes.size())),

@@ -29,11 +29,6 @@ std::size_t rounded_up(std::size_t count, std::size_t unit) {
     return (count + unit - 1) / unit * unit;
 }
 
-void check_sizes(const GemmSize& size, std::size_t a, std::size_t b, std::size_t c) {
-    REFIT_KERNEL_CHECK(size.m > 0 && size.n > 0 && size.k > 0);
-    REFIT_KERNEL_CHECK(a == size.m * size.k && b == size.k * size.n && c == size.m * size.n);
-}
-
 class PlainGemm final : public Gemm {
 public:
     std::string_view name() const override { return "built-in"; }
@@ -43,7 +38,7 @@ public:
                   std::span<const std::uint16_t> a,
                   std::span<const std::uint16_t> b,
                   std::span<float> c) override {
-        check_sizes(size, a.size(), b.size(), c.size());
+        check_operands(size, a.size(), b.size(), c.size());
         for (std::size_t i = 0; i < size.m; ++i) {
             for (std::size_t j = 0; j < size.n; ++j) {
                 float sum = 0;
@@ -72,7 +67,7 @@ public:
                   std::span<const std::uint16_t> a,
                   std::span<const std::uint16_t> b,
                   std::span<float> c) override {
-        check_sizes(size, a.size(), b.size(), c.size());
+        check_operands(size, a.size(), b.size(), c.size());
         for (std::size_t j = 0; j < size.n; j += kBlockColumns) {
             const std::size_t columns = std::min(kBlockColumns, size.n - j);
             for (std::size_t p = 0; p < size.k; p += kBlockDepth) {

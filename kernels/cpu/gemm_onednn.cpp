@@ -60,9 +60,7 @@ public:
                   std::span<const std::uint16_t> a,
                   std::span<const std::uint16_t> b,
                   std::span<float> c) override {
-        REFIT_KERNEL_CHECK(size.m > 0 && size.n > 0 && size.k > 0);
-        REFIT_KERNEL_CHECK(a.size() == size.m * size.k && b.size() == size.k * size.n &&
-                           c.size() == size.m * size.n);
+        check_operands(size, a.size(), b.size(), c.size());
         library_.set_threads(1);
         for (std::size_t j = 0; j < size.n; j += kBlock) {
             const std::size_t columns = std::min(kBlock, size.n - j);

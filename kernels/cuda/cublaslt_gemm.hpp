@@ -41,9 +41,7 @@ public:
                   std::span<const std::uint16_t> a,
                   std::span<const std::uint16_t> b,
                   std::span<float> c) override {
-        REFIT_KERNEL_CHECK(size.m > 0 && size.n > 0 && size.k > 0);
-        REFIT_KERNEL_CHECK(a.size() == size.m * size.k && b.size() == size.k * size.n &&
-                           c.size() == size.m * size.n);
+        check_operands(size, a.size(), b.size(), c.size());
         api_.use(lane_.device);
         last_.reset();
         lane_.arrays.reset();

@@ -41,7 +41,7 @@ void expect_same_cast(const Cast& a, const Cast& b) {
     EXPECT_EQ(as_text(serialize(a)), as_text(serialize(b)));
     EXPECT_EQ(a.title, b.title);
     EXPECT_EQ(a.links, b.links);
-    EXPECT_EQ(a.node_names(), b.node_names());
+    EXPECT_EQ(node_names(a.tree), node_names(b.tree));
     EXPECT_EQ(a.catalog.id(), b.catalog.id());
 }
 
@@ -98,7 +98,7 @@ TEST_F(RecordingFile, CanBeReadWhileItIsWritten) {
 }
 
 TEST_F(RecordingFile, KeepsManyEventsInFewBytes) {
-    Timeline timeline(world_.cast.node_names());
+    Timeline timeline(node_names(world_.cast.tree));
     for (std::uint32_t i = 0; i < 100'000; ++i) {
         timeline.append({Nanoseconds{i * 27'000'001LL}, 1, 8 << 20, i % 5, (i + 1) % 5, i / 5,
                          i % 2 == 0 ? EventKind::chunk_sent : EventKind::chunk_received});
