@@ -45,6 +45,10 @@ class RecordingWriter {
 public:
     /// Replaces the file.
     RecordingWriter(const std::filesystem::path& file, const Cast& cast);
+    /// Of a run that did not end: what was appended is kept, as far as the disk takes it.
+    ~RecordingWriter();
+    RecordingWriter(const RecordingWriter&) = delete;
+    RecordingWriter& operator=(const RecordingWriter&) = delete;
 
     void append(std::span<const Event> events);
     /// Everything appended so far can be read from the file from now on.

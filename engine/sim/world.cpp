@@ -10,6 +10,9 @@ namespace refit {
 namespace {
 
 constexpr Nanoseconds kFirstStep = 1_s;
+// A watcher's call costs more than an event: one at a time it would slow the run by its calls
+// alone.
+constexpr std::size_t kPublishEvents = 256;
 
 SimulatorOptions options_of(const WorldPlan& plan) {
     SimulatorOptions options;
@@ -57,7 +60,7 @@ World::World(const WorldPlan& plan,
     });
     simulator_.on_event([this] {
         fold_events();
-        publish_events();
+        if (timeline_.events().size() - published_ >= kPublishEvents) publish_events();
         if (parts_.between_events) parts_.between_events();
         if (event_hook_) event_hook_();
     });
@@ -123,8 +126,7 @@ void World::start() {
 
 Status World::run() {
     if (!failure_) start();
-    const bool done =
-        simulator_.run(plan_.limit, [this] { return failure_.has_value() || finished(); });
+    const bool done = run_simulator();
     totals_.events = simulator_.events();
     if (failure_) return *failure_;
     if (!done) return stuck();
@@ -136,6 +138,19 @@ Status World::run() {
         }
     }
     return Done{};
+}
+
+/// Whoever watches has seen everything afterwards, however it ends.
+bool World::run_simulator() {
+    try {
+        const bool done =
+            simulator_.run(plan_.limit, [this] { return failure_.has_value() || finished(); });
+        publish_events();
+        return done;
+    } catch (...) {
+        publish_events();
+        throw;
+    }
 }
 
 /// Everybody that lives serves the last version, late ones included.

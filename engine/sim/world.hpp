@@ -50,8 +50,8 @@ struct WorldParts {
     ObjectStore& store;
     /// Called between events; may throw to end the run (Ctrl-C). Empty: never.
     std::function<void()> between_events{};
-    /// Called with what the timeline has got since the last call; nothing is left out. Empty:
-    /// never.
+    /// Called with what the timeline has got since the last call, a few hundred events at a time,
+    /// and with the rest when the run ends, however it ends; nothing is left out. Empty: never.
     std::function<void(std::span<const Event>)> on_events{};
 };
 
@@ -113,6 +113,7 @@ private:
     void add_nodes();
     void start();
     void fold_events();
+    bool run_simulator();
     void publish_events();
     void fold(const Event& event);
     void fire_faults(NodeId node);

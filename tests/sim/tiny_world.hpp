@@ -2,7 +2,9 @@
 // codecs, real digests, and faults at random times from one seed.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -92,7 +94,9 @@ inline WorldPlan tiny_plan(std::uint64_t seed, std::uint64_t refits) {
 /// Owns everything a World borrows.
 class TinyWorld {
 public:
-    explicit TinyWorld(const WorldPlan& plan)
+    using OnEvents = std::function<void(std::span<const Event>)>;
+
+    explicit TinyWorld(const WorldPlan& plan, const OnEvents& on_events = {})
         : device_(make_cpu_device(1, "scalar")),
           steps_(tiny_transformer(), plan.seed, plan.refits + 1),
           grid_(steps_.catalog()),
@@ -106,7 +110,8 @@ public:
         for (std::size_t i = 1; i < maps_.size(); ++i) serving.push_back(&maps_[i]);
         bits_ = make_resident_bits({*device_, steps_, grid_, maps_.front(), serving}, plan.delta,
                                    plan.seed);
-        world_ = std::make_unique<World>(plan, WorldParts{*bits_, *store_}, make_memory_register);
+        world_ = std::make_unique<World>(plan, WorldParts{*bits_, *store_, {}, on_events},
+                                         make_memory_register);
     }
 
     World& operator*() { return *world_; }

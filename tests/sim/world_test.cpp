@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "engine/refit.hpp"
 #include "tests/sim/tiny_world.hpp"
@@ -157,6 +158,37 @@ TEST(World, ACoordinatorThatRestartsDrivesTheDecisionForward) {
         EXPECT_EQ(world->decided().version, 2u);
         EXPECT_EQ(world->totals().decisions, 2u);
     }
+}
+
+/// Everything that was handed to it.
+struct Watcher {
+    std::vector<Event> seen;
+    std::size_t calls = 0;
+
+    void watch(std::span<const Event> events) {
+        seen.insert(seen.end(), events.begin(), events.end());
+        ++calls;
+    }
+};
+
+TEST(World, AWatcherGetsEveryEventAFewHundredAtATime) {
+    Watcher watcher;
+    TinyWorld world(tiny_plan(5, 2), [&](auto events) { watcher.watch(events); });
+    ASSERT_TRUE(world->run().has_value());
+    EXPECT_EQ(watcher.seen, world->timeline().events());
+    EXPECT_GT(watcher.calls, 1u);
+    EXPECT_LT(watcher.calls, watcher.seen.size() / 100);
+}
+
+TEST(World, AWatcherGetsEveryEventOfARunThatWasInterrupted) {
+    Watcher watcher;
+    TinyWorld world(tiny_plan(5, 2), [&](auto events) { watcher.watch(events); });
+    world->on_event([&, left = 300]() mutable {
+        if (--left == 0) throw std::runtime_error("enough");
+    });
+    EXPECT_THROW(static_cast<void>(world->run()), std::runtime_error);
+    EXPECT_EQ(watcher.seen, world->timeline().events());
+    EXPECT_NE(watcher.seen.size() % 256, 0u);
 }
 
 TEST(World, SaysWhoItWaitsForWhenTimeRunsOut) {

@@ -97,6 +97,19 @@ TEST_F(RecordingFile, CanBeReadWhileItIsWritten) {
     EXPECT_NE(read.value().missing.find("10 events"), std::string::npos) << read.value().missing;
 }
 
+TEST_F(RecordingFile, KeepsWhatAppendedARunThatDidNotEnd) {
+    const auto file = folder_.path() / "run.timeline";
+    const std::span<const Event> events = world_.timeline.events();
+    {
+        RecordingWriter writer(file, world_.cast);
+        writer.append(events.first(10));
+    }
+    const auto read = read_recording(file);
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read.value().timeline.events().size(), 10u);
+    EXPECT_FALSE(read.value().whole());
+}
+
 TEST_F(RecordingFile, KeepsManyEventsInFewBytes) {
     Timeline timeline(node_names(world_.cast.tree));
     for (std::uint32_t i = 0; i < 100'000; ++i) {
