@@ -25,7 +25,16 @@ void walk(const std::string& key, const Json& value, const Take& take) {
 }  // namespace
 
 bool is_figure(const Json& value) {
-    return value.is_object() && value.contains("value") && value.contains("provenance");
+    const auto text = [&](const char* key) {
+        return value.contains(key) && value[key].is_string();
+    };
+    if (!value.is_object() || !value.contains("value") || !value["value"].is_number() ||
+        !text("unit") || !text("provenance"))
+        return false;
+    if (!value.contains("ci95")) return true;
+    const Json& interval = value["ci95"];
+    return interval.is_array() && interval.size() == 2 && interval[0].is_number() &&
+           interval[1].is_number();
 }
 
 void each_value(const Json& record, const Take& take) { walk("", record, take); }

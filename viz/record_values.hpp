@@ -2,8 +2,8 @@
 //
 // Keys      "refit.seconds"; of a list the item's `name`, else its `codec`, else its place from 1:
 //           "rows.xor-zstd/uniform-3%.exact", "refits.1.seconds".
-// Leaves    a figure ({"value", "unit", "provenance"}) is one value; so is everything that is
-//           neither an object nor a list.
+// Leaves    a figure ({"value", "unit", "provenance", "ci95"?}, each of its type) is one value; so
+//           is everything that is neither an object nor a list.
 #pragma once
 
 #include <functional>

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "engine/observe/stolen.hpp"
+#include "viz/record_shape.hpp"
 
 namespace refit {
 
@@ -13,8 +14,9 @@ Result<nlohmann::ordered_json> load_record(const std::filesystem::path& file) {
     if (!std::filesystem::exists(file, absent)) return nlohmann::ordered_json();
     std::ifstream stream(file, std::ios::binary);
     auto record = nlohmann::ordered_json::parse(stream, nullptr, false);
-    if (!record.is_object() || record.value("schema", "") != "refit.run/1")
-        return Error{ErrorCode::corrupt, "is no record of a run", file.string()};
+    const Status checked = check_record(record);
+    if (!checked.has_value())
+        return Error{checked.error().code, checked.error().what, file.string()};
     return record;
 }
 

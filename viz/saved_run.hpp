@@ -1,6 +1,6 @@
 // A run as its folder keeps it: the recording and the record, with what every view folds from them.
 //
-// Errors    as read_recording(); a record that is no refit.run/1 is corrupt. A folder without a
+// Errors    as read_recording() and check_record() (record_shape.hpp). A folder without a
 //           record is that of a run that did not end: `record` is null, and `missing` says so.
 #pragma once
 
@@ -28,7 +28,7 @@ struct SavedRun {
     const std::string& node_name(NodeId node) const;
 };
 
-/// What follows from a recording and its record.
+/// What follows from a recording and its record, which is null or has passed check_record().
 SavedRun make_saved_run(Recording recording, nlohmann::ordered_json record);
 
 Result<SavedRun> load_run(const std::filesystem::path& folder);

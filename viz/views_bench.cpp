@@ -4,84 +4,14 @@
 
 #include "engine/observe/snapshot.hpp"
 #include "viz/lane_view.hpp"
+#include "viz/large_recording.hpp"
 #include "viz/tensor_view.hpp"
 #include "viz/throughput_view.hpp"
 
 namespace refit {
 namespace {
 
-constexpr std::uint32_t kSites = 4;
-constexpr std::uint32_t kReplicas = 64;
-constexpr std::uint32_t kParts = 110;
-constexpr std::uint32_t kChunks = 700;
-constexpr std::uint32_t kUnits = 60'000;
 constexpr float kPixels = 1600;
-
-Cast large_cast() {
-    Cast cast;
-    TreeNode source{NodeRole::source, "source", 0, 0, kNoNode, {}};
-    cast.tree.nodes.push_back(source);
-    for (std::uint32_t s = 0; s < kSites; ++s) {
-        cast.sites.push_back("site-" + std::to_string(s));
-        cast.tree.nodes.push_back(
-            {NodeRole::relay, cast.sites[s] + "/relay-1", s, 0, s == 0 ? 0u : 1u, {}});
-    }
-    for (std::uint32_t r = 0; r < kReplicas; ++r)
-        cast.tree.nodes.push_back({NodeRole::replica,
-                                   "replica-" + std::to_string(r),
-                                   r % kSites,
-                                   r / kSites,
-                                   1 + r % kSites,
-                                   {}});
-    std::vector<TensorSpec> specs;
-    for (int layer = 0; layer < 61; ++layer)
-        for (int expert = 0; expert < 384; ++expert)
-            for (const char* kind : {"gate_proj", "up_proj", "down_proj"})
-                specs.push_back({"model.layers." + std::to_string(layer) + ".mlp.experts." +
-                                     std::to_string(expert) + "." + kind + ".weight",
-                                 WordType::bf16,
-                                 {2048, 7168}});
-    cast.catalog = std::move(Catalog::make(std::move(specs))).value();
-    const std::size_t tensors = cast.catalog.tensors().size();
-    for (std::size_t t = 0; t < tensors; ++t) {
-        const auto unit = static_cast<std::uint32_t>(t * kUnits / tensors);
-        cast.units.push_back({unit, unit});
-    }
-    return cast;
-}
-
-/// One refit: units encoded, chunks through every node, parts staged, committed.
-Recording large_recording() {
-    Recording recording{large_cast(), {}, ""};
-    Timeline timeline(node_names(recording.cast.tree));
-    const auto nodes = static_cast<NodeId>(recording.cast.tree.nodes.size());
-    std::int64_t at = 0;
-    const auto add = [&](NodeId node, EventKind kind, std::uint32_t index, std::uint64_t amount) {
-        const NodeId parent = recording.cast.tree.nodes[node].parent;
-        timeline.append({Nanoseconds{at += 600'000}, 1, amount, node, parent, index, kind});
-    };
-    for (NodeId node = nodes - kReplicas; node < nodes; ++node) add(node, EventKind::serving, 0, 0);
-    add(0, EventKind::encode_begin, 0, 0);
-    std::uint32_t unit = 0;
-    for (std::uint32_t chunk = 0; chunk < kChunks; ++chunk) {
-        for (std::uint32_t n = 0; n < kUnits / kChunks; ++n)
-            add(0, EventKind::unit_encoded, unit++, 1 << 20);
-        const std::uint32_t every = kChunks / kParts;
-        if (chunk % every == 0)
-            add(0, EventKind::part_durable, chunk / every, std::uint64_t{kUnits / kChunks} << 20);
-        for (NodeId node = 1; node < nodes; ++node) {
-            add(node, EventKind::chunk_received, chunk, 8 << 20);
-            if (chunk % every != 0 || node < nodes - kReplicas) continue;
-            add(node, EventKind::stage_begin, chunk / every, 0);
-            add(node, EventKind::part_staged, chunk / every, 64 << 20);
-        }
-    }
-    for (const EventKind kind : {EventKind::pause_begin, EventKind::overwrite_begin,
-                                 EventKind::check_begin, EventKind::applied, EventKind::serving})
-        for (NodeId node = nodes - kReplicas; node < nodes; ++node) add(node, kind, 0, 0);
-    recording.timeline = std::move(timeline);
-    return recording;
-}
 
 struct Large {
     SavedRun run = make_saved_run(large_recording(), {});

@@ -10,8 +10,8 @@
 #include "app/format.hpp"
 #include "app/opaque_text.hpp"
 #include "app/run_folder.hpp"
+#include "app/run_inspect.hpp"
 #include "engine/codec/container.hpp"
-#include "engine/record.hpp"
 #include "workloads/checkpoint.hpp"
 
 namespace refit {
@@ -160,48 +160,6 @@ Status inspect_checkpoint(const Console& console, const fs::path& path) {
     return Done{};
 }
 
-/// A kept run: the record again, or its figures by name.
-Status inspect_run(const Console& console, const fs::path& folder) {
-    const fs::path file = folder / kRecordFile;
-    std::ifstream stream(file, std::ios::binary);
-    const Json record = Json::parse(stream, nullptr, false);
-    if (!record.is_object() || record.value("schema", "") != "refit.run/1")
-        return Error{ErrorCode::corrupt, "is no refit.run/1 record", file.string()};
-    console.document(record);
-    row(console, "run", folder.string());
-    row(console, "title", record.value("title", ""));
-    for (const char* key : {"seed",
-                            "link_scale",
-                            "model.parameters",
-                            "changed",
-                            "codec.payload_bytes",
-                            "codec.bits_per_parameter",
-                            "codec.ratio_to_bound",
-                            "full.seconds",
-                            "full.bits_per_second",
-                            "refit.seconds",
-                            "refit.encode_seconds",
-                            "refit.wire_seconds",
-                            "refit.stage_seconds",
-                            "refit.pause_seconds",
-                            "speedup",
-                            "gpu_idle.fraction",
-                            "verify.exact",
-                            "verify.words_checked",
-                            "verify.mismatches",
-                            "wire.bytes_sent",
-                            "wire.bytes_needed",
-                            "store.bytes_read",
-                            "commit.versions",
-                            "commit.resumes",
-                            "commit.reencodes"}) {
-        const auto value = record_value(record, key);
-        if (!value.has_value()) return in_file(value.error(), file.string());
-        row(console, key, fmt::format("{:.10g}", value.value()));
-    }
-    return Done{};
-}
-
 }  // namespace
 
 Command add_inspect(CLI::App& program, const Console& console) {
@@ -210,7 +168,8 @@ Command add_inspect(CLI::App& program, const Console& console) {
     const auto file = std::make_shared<std::string>();
     command
         ->add_option("FILE", *file,
-                     "A .rfd, a .safetensors, a checkpoint or run folder; none: the newest run")
+                     "A .rfd, a .safetensors, a checkpoint or run folder, a recording; none: the "
+                     "newest run")
         ->type_name("");
     return {command, [&console, file]() -> Result<ExitCode> {
                 if (file->empty()) {
@@ -219,8 +178,7 @@ Command add_inspect(CLI::App& program, const Console& console) {
                 }
                 if (starts_as_rfd(*file)) {
                     REFIT_CHECK(inspect_delta(console, *file));
-                } else if (std::error_code absent;
-                           fs::exists(fs::path(*file) / kRecordFile, absent)) {
+                } else if (is_run(*file)) {
                     REFIT_CHECK(inspect_run(console, *file));
                 } else {
                     REFIT_CHECK(inspect_checkpoint(console, *file));

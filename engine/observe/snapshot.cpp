@@ -42,14 +42,26 @@ void fold_source(const Event& event, Snapshot& snapshot) {
         case EventKind::refit_done:
             snapshot.served = std::max(snapshot.served, event.version);
             return;
+        case EventKind::node_down:
+            ++snapshot.faults;
+            return;
+        default:
+            return;
+    }
+}
+
+/// Before the node's own fold: what it was doing tells a wrong resident check from a part that does
+/// not decode.
+void fold_checks(const Event& event, Snapshot& snapshot) {
+    const bool known = event.node < snapshot.nodes.size();
+    switch (event.kind) {
         case EventKind::applied:
+        case EventKind::loaded:  // what a load wrote is read back in full, too
             ++snapshot.checks_passed;
             return;
         case EventKind::check_failed:
-            ++snapshot.checks_failed;
-            return;
-        case EventKind::node_down:
-            ++snapshot.faults;
+            if (known && snapshot.nodes[event.node].activity == Activity::checking)
+                ++snapshot.checks_failed;
             return;
         default:
             return;
@@ -184,6 +196,7 @@ void fold(const Event& event, Snapshot& snapshot) {
     snapshot.at = event.at;
     ++snapshot.events;
     fold_source(event, snapshot);
+    fold_checks(event, snapshot);
     fold_link(event, snapshot);
     if (event.node < snapshot.nodes.size()) fold_node(event, snapshot.nodes[event.node]);
     snapshot.phase = phase_of(snapshot, snapshot.phase, event);

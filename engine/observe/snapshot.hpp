@@ -65,11 +65,11 @@ struct Snapshot {
     std::uint32_t parts = 0;       // durable and offered
     bool sealed = false;
     std::uint64_t served = 0;         // the newest version that every member serves
-    std::uint32_t checks_passed = 0;  // resident checks of the run
-    std::uint32_t checks_failed = 0;
-    std::uint32_t faults = 0;      // that struck
-    std::vector<NodeState> nodes;  // as the timeline numbers them
-    std::vector<bool> links_down;  // WAN links; as long as the highest that was ever down
+    std::uint32_t checks_passed = 0;  // resident checks of the run: after an overwrite or a load
+    std::uint32_t checks_failed = 0;  // not those of parts that do not decode
+    std::uint32_t faults = 0;         // that struck
+    std::vector<NodeState> nodes;     // as the timeline numbers them
+    std::vector<bool> links_down;     // WAN links; as long as the highest that was ever down
 
     friend bool operator==(const Snapshot&, const Snapshot&) = default;
 };

@@ -84,11 +84,13 @@ TEST_F(Trace, DrawsArrowsFromSpanToSpan) {
             spans[{event["pid"], event["tid"]}].emplace_back(
                 event["ts"].get<double>(), event["ts"].get<double>() + event["dur"].get<double>());
     std::size_t arrows = 0;
+    std::map<std::uint64_t, std::vector<double>> times;
     for (const Json& event : events_) {
         if (event["ph"] != "s" && event["ph"] != "f") continue;
         auto& [begins, finishes] = ends[event["id"]];
         ++(event["ph"] == "s" ? begins : finishes);
         const double at = event["ts"];
+        times[event["id"]].push_back(at);
         bool inside = false;
         for (const auto& [from, to] : spans[{event["pid"], event["tid"]}])
             inside |= from - 1e-6 <= at && at <= to + 1e-6;
@@ -96,7 +98,8 @@ TEST_F(Trace, DrawsArrowsFromSpanToSpan) {
         ++arrows;
     }
     EXPECT_GT(arrows, 100u);
-    for (const auto& [id, count] : ends) EXPECT_GE(count.first, 1) << id;
+    for (const auto& [id, count] : ends) EXPECT_EQ(count, std::pair(1, 1)) << id;
+    for (const auto& [id, at] : times) EXPECT_LE(at.front(), at.back()) << id;
 }
 
 std::string text_of(void (*write)(const SavedRun&, std::ostream&), const SavedRun& run) {

@@ -71,6 +71,7 @@ TEST(Snapshot, CountsWhatTheRunCounts) {
     EXPECT_EQ(end.served, 2u);
     EXPECT_EQ(end.decided, 2u);
     EXPECT_EQ(end.faults, 2u);
+    EXPECT_EQ(end.checks_passed, world->totals().resident_checks);
     EXPECT_EQ(end.checks_failed, 0u);
     const auto& nodes = world->tree().nodes;
     for (NodeId id = 0; id < nodes.size(); ++id) {
@@ -79,6 +80,30 @@ TEST(Snapshot, CountsWhatTheRunCounts) {
         EXPECT_EQ(end.nodes[id].version, 2u);
     }
     EXPECT_EQ(end.events, world->timeline().events().size());
+}
+
+TEST(Snapshot, CountsAResidentCheckAfterEveryOverwriteAndEveryLoad) {
+    Snapshot snapshot = begin_snapshot(2);
+    std::int64_t at = 0;
+    const auto happens = [&](EventKind kind) {
+        fold({Nanoseconds{++at}, 1, 0, 1, kNoNode, 0, kind}, snapshot);
+    };
+    for (const EventKind kind : {EventKind::load_begin, EventKind::loaded, EventKind::serving,
+                                 EventKind::overwrite_begin, EventKind::check_begin})
+        happens(kind);
+    EXPECT_EQ(snapshot.checks_passed, 1u);
+    happens(EventKind::applied);
+    EXPECT_EQ(snapshot.checks_passed, 2u);
+    happens(EventKind::serving);
+    happens(EventKind::stage_begin);
+    happens(EventKind::check_failed);  // of a part's digests
+    EXPECT_EQ(snapshot.checks_failed, 0u);
+    for (const EventKind kind :
+         {EventKind::loaded, EventKind::serving, EventKind::pause_begin, EventKind::overwrite_begin,
+          EventKind::check_begin, EventKind::check_failed})
+        happens(kind);
+    EXPECT_EQ(snapshot.checks_failed, 1u);
+    EXPECT_EQ(snapshot.checks_passed, 3u);
 }
 
 TEST(Snapshot, ShowsACrashAndACut) {

@@ -119,37 +119,48 @@ private:
     }
 
     /// Sent and received on an edge; then received and staged, when the part's last chunk is there.
+    /// What was sent and lost, or sent again since, has no arrow.
     void write_arrow(const Event& event) {
         switch (event.kind) {
             case EventKind::chunk_sent:
-                return flow('s', event, Track::sending,
-                            {event.version, event.peer, event.index, event.node});
+                sent_[{event.version, event.node, event.peer, event.index}] = event;
+                return;
             case EventKind::chunk_received:
-                flow('f', event, Track::receiving,
-                     {event.version, event.node, event.index, event.peer});
+                if (const auto sent =
+                        sent_.find({event.version, event.peer, event.node, event.index});
+                    sent != sent_.end()) {
+                    arrow({sent->second, Track::sending}, {event, Track::receiving});
+                    sent_.erase(sent);
+                }
                 last_received_[event.node] = event;
                 return;
             case EventKind::stage_begin:
-                if (const auto last = last_received_.find(event.node);
-                    last != last_received_.end()) {
-                    const Key key{event.version, event.node, event.index, event.node};
-                    flow('s', last->second, Track::receiving, key);
-                    flow('f', event, Track::codec, key);
-                }
+                if (const auto last = last_received_.find(event.node); last != last_received_.end())
+                    arrow({last->second, Track::receiving}, {event, Track::codec});
                 return;
             default:
                 return;
         }
     }
 
-    using Key = std::tuple<std::uint64_t, NodeId, std::uint32_t, NodeId>;
+    using Key =
+        std::tuple<std::uint64_t, NodeId, NodeId, std::uint32_t>;  // version, from, to, chunk
 
-    void flow(char phase, const Event& event, Track track, const Key& key) {
-        const auto [place, fresh] = flows_.try_emplace(key, flows_.size());
-        if (phase == 'f' && fresh) return;  // nobody sent it: the recording lacks its beginning
-        object(phase, process(event.node), static_cast<std::size_t>(track),
-               fmt::format("\"name\":\"chunk\",\"cat\":\"flow\",\"id\":{},\"ts\":{}{}",
-                           place->second, micros(event.at), phase == 'f' ? ",\"bp\":\"e\"" : ""));
+    struct ArrowEnd {
+        const Event& event;
+        Track track;
+    };
+
+    void arrow(const ArrowEnd& from, const ArrowEnd& to) {
+        flow('s', from, "");
+        flow('f', to, ",\"bp\":\"e\"");
+        ++arrows_;
+    }
+
+    void flow(char phase, const ArrowEnd& end, const char* binding) {
+        object(phase, process(end.event.node), static_cast<std::size_t>(end.track),
+               fmt::format("\"name\":\"chunk\",\"cat\":\"flow\",\"id\":{},\"ts\":{}{}", arrows_,
+                           micros(end.event.at), binding));
     }
 
     void write_counters() {
@@ -176,7 +187,8 @@ private:
     const SavedRun& run_;
     std::ostream& out_;
     bool first_ = true;
-    std::map<Key, std::size_t> flows_;
+    std::map<Key, Event> sent_;  // and not arrived yet
+    std::size_t arrows_ = 0;
     std::map<NodeId, Event> last_received_;
 };
 

@@ -37,40 +37,50 @@
 
   const cursors = [...document.querySelectorAll(".cursor")];
   const nodes = run.nodes.map((node, id) => ({
-    ...node, box: by("n" + id), fill: by("f" + id), state: by("s" + id), edge: by("e" + id)
+    ...node, box: by("n" + id), fill: by("f" + id), state: by("s" + id), edge: by("e" + id),
+    shown: ""
   }));
   const cells = run.cells.map((cell, i) => ({times: cell, box: by("c" + i), shown: ""}));
 
+  const drawEdge = (node, parent, doing, held) => {
+    const from = parent < 0 ? null : run.nodes[parent];
+    node.edge.style.display = from && doing !== "down" ? "" : "none";
+    if (from) {
+      // From the right side, or, to a node not further right, around on the left.
+      const ahead = from.x + run.width < node.x;
+      const x = ahead ? from.x + run.width : from.x;
+      const a = ahead ? (x + node.x) / 2 : x - 40, b = ahead ? a : node.x - 40;
+      node.edge.setAttribute("d", `M${x} ${from.y}C${a} ${from.y} ${b} ${node.y} ${node.x} ` +
+        node.y);
+    }
+    node.edge.classList.toggle("live", held > 0 && held < 100);
+  };
+
+  // Most nodes are as they were a frame ago; whatever is touched is laid out and painted again.
   const drawTree = () => {
     for (const node of nodes) {
       const doing = value(node.doing, now, "absent");
       const held = value(node.held, now, 0);
+      const parent = value(node.parents, now, -1);
+      const version = value(node.versions, now, -1);
+      const state = [doing, held, parent, version].join();
+      if (state === node.shown) continue;
+      node.shown = state;
       node.box.classList.toggle("down", doing === "down");
       node.box.classList.toggle("gone", doing === "absent" || doing === "down");
       node.fill.setAttribute("width", run.width * held / 100);
-      const parent = value(node.parents, now, -1);
-      const version = value(node.versions, now, -1);
       const fill = held > 0 && held < 100 ? " " + held + " %" : "";
       node.state.textContent = doing + (version < 0 ? "" : " v" + version) + fill;
-      if (!node.edge) continue;
-      const from = parent < 0 ? null : run.nodes[parent];
-      node.edge.style.display = from && doing !== "down" ? "" : "none";
-      if (from) {
-        // From the right side, or, to a node not further right, around on the left.
-        const ahead = from.x + run.width < node.x;
-        const x = ahead ? from.x + run.width : from.x;
-        const a = ahead ? (x + node.x) / 2 : x - 40, b = ahead ? a : node.x - 40;
-        node.edge.setAttribute("d", `M${x} ${from.y}C${a} ${from.y} ${b} ${node.y} ${node.x} ` +
-          node.y);
-      }
-      node.edge.classList.toggle("live", held > 0 && held < 100);
+      if (node.edge) drawEdge(node, parent, doing, held);
     }
   };
 
   const refitNow = () => before(run.refits, now, refit => refit.begun);
 
+  // All cells may change at one moment: while playing that takes some frames, so that none is late.
   const drawMap = () => {
     const refit = refitNow();
+    let left = playing ? 120 : cells.length;
     for (const cell of cells) {
       const times = refit < 0 ? null : cell.times[refit];
       let state = refit > 0 ? "v" : "";
@@ -81,22 +91,24 @@
       }
       if (run.refits[refit] && run.refits[refit].wrong && state === "v") state = "w";
       if (state === cell.shown) continue;
+      if (left-- === 0) return;
       cell.shown = state;
       cell.box.setAttribute("class", "cell " + state);
     }
   };
 
+  const show = (place, text) => {
+    if (place.textContent !== text) place.textContent = text;
+  };
   const draw = () => {
-    const x = run.left + pixel(now);
-    for (const line of cursors) {
-      line.setAttribute("x1", x);
-      line.setAttribute("x2", x);
-    }
-    scrub.value = Math.round(10000 * pixel(now) / run.plot);
-    clock.textContent = seconds(now);
+    const x = pixel(now);
+    // They stand at the end of the plot and are moved as layers: nothing below is painted again.
+    for (const line of cursors) line.style.transform = `translateX(${x - run.plot}px)`;
+    scrub.value = Math.round(10000 * x / run.plot);
+    show(clock, seconds(now));
     const refit = refitNow();
-    phase.textContent = value(run.phases, now, "starting") +
-      (refit < 0 ? "" : ", refit to version " + run.refits[refit].version);
+    show(phase, value(run.phases, now, "starting") +
+      (refit < 0 ? "" : ", refit to version " + run.refits[refit].version));
     drawTree();
     drawMap();
   };
@@ -114,6 +126,7 @@
   const stop = () => {
     playing = false;
     play.textContent = "Play";
+    drawMap();
   };
   const start = () => {
     if (now >= run.end) now = 0;
