@@ -19,9 +19,9 @@
 namespace refit {
 namespace {
 
-constexpr AddCommand kCommands[] = {add_run,     add_reproduce, add_plan,   add_profile, add_report,
-                                    add_compare, add_bench,     add_encode, add_apply,   add_verify,
-                                    add_inspect, add_map,       add_list,   add_doctor};
+constexpr AddCommand kCommands[] = {add_run,    add_reproduce, add_plan,  add_profile, add_report,
+                                    add_view,   add_compare,   add_bench, add_encode,  add_apply,
+                                    add_verify, add_inspect,   add_map,   add_list,    add_doctor};
 
 // A signal handler can reach nothing but a global; this is the only one.
 volatile std::sig_atomic_t interrupt_flag = 0;  // NOLINT(*-avoid-non-const-global-variables)

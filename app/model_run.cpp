@@ -4,7 +4,6 @@
 
 #include "app/bench/compute_rows.hpp"
 #include "app/host.hpp"
-#include "app/model_bits.hpp"
 #include "app/progress.hpp"
 #include "app/run_folder.hpp"
 #include "app/run_plan.hpp"
@@ -88,14 +87,7 @@ Status ModelRun::add_replica(const std::string& name, const std::string& layout)
 }
 
 Status ModelRun::prepare() {
-    const ModelSpec& model = scenario_.source.model;
-    ChangeSpec change{model.profile, model.changed, scenario_.seed, model.steps, {}};
-    if (!model.rates.empty()) {
-        REFIT_TRY(measured, load_profile(model.rates));
-        change.changed =
-            static_cast<double>(measured.changed) / static_cast<double>(measured.words);
-        change.kinds = kind_rates(measured);
-    }
+    REFIT_TRY(change, change_of(scenario_));
     const Status chosen = bits_.choose(change);
     if (!chosen.has_value()) return in_file(chosen.error(), scenario_.file.string());
     describe_run(scenario_, device_, 1, record_);
@@ -179,6 +171,7 @@ Status ModelRun::refit_bits(std::uint64_t refit, const std::filesystem::path& fo
     change.changed = static_cast<std::uint64_t>(changed.value);
     change.bound_bits = measured.measures.bound_bits;
     change.kinds = measured.measures.kinds;
+    change.layers = measured.measures.layers;
     if (refit == 1) {
         passes.payload = measured.payload;
         passes.changed = changed;
@@ -288,6 +281,18 @@ Result<RunRecord> ModelRun::run(const std::filesystem::path& folder) {
 }
 
 }  // namespace
+
+Result<ChangeSpec> change_of(const Scenario& scenario) {
+    const ModelSpec& model = scenario.source.model;
+    ChangeSpec change{model.profile, model.changed, scenario.seed, model.steps, {}};
+    if (!model.rates.empty()) {
+        REFIT_TRY(measured, load_profile(model.rates));
+        change.changed =
+            static_cast<double>(measured.changed) / static_cast<double>(measured.words);
+        change.kinds = kind_rates(measured);
+    }
+    return change;
+}
 
 Result<RunRecord> run_model(const Console& console,
                             const Scenario& scenario,

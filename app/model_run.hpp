@@ -14,11 +14,15 @@
 #include <filesystem>
 
 #include "app/console.hpp"
+#include "app/model_bits.hpp"
 #include "engine/record.hpp"
 #include "kernels/device.hpp"
 #include "scenarios/scenario.hpp"
 
 namespace refit {
+
+/// Which words of a scenario's model change. Errors: as load_profile().
+Result<ChangeSpec> change_of(const Scenario& scenario);
 
 Result<RunRecord> run_model(const Console& console,
                             const Scenario& scenario,

@@ -22,6 +22,8 @@ public:
     void write(ByteSpan bytes);
     /// Replaces bytes written before.
     void patch(std::uint64_t offset, ByteSpan bytes);
+    /// For another program that fills it instead of write().
+    const std::filesystem::path& temporary() const { return temporary_.path(); }
     /// Durable under its name when this returns.
     void commit();
 

@@ -19,6 +19,18 @@ libfmt-dev|text
 libhwy-dev|vector kernels
 libbenchmark-dev|timing of refit bench"
 
+# For `refit view` alone.
+readonly VIEW_PACKAGES="\
+libpng-dev|pictures
+libgif-dev|moving pictures
+libegl-dev|pictures without a display
+libgl-dev|headers of OpenGL
+libegl-mesa0|EGL on any machine
+libgl1-mesa-dri|its software renderer
+python3-pip|fetches Dear ImGui where git cannot
+fonts-inter|text of pictures
+fonts-jetbrains-mono|numbers of pictures"
+
 readonly TEST_PACKAGES="\
 libgtest-dev|tests
 clang|second compiler, sanitizers

@@ -30,20 +30,30 @@ step() {
     }
 }
 
+# What draws pictures is fetched and built once somebody asks for a picture.
 build() {
+    local packages=$APP_PACKAGES view=OFF
+    if [ "${1:-}" = view ]; then
+        packages="$APP_PACKAGES
+$VIEW_PACKAGES"
+        view=AUTO
+    fi
     if [ ! -e "$root/build/build.ninja" ]; then
-        ensure_packages "$APP_PACKAGES"
+        ensure_packages "$packages"
         say "Building Refit into build/ (a few minutes the first time)"
-        (cd "$root" && step cmake --preset app)
+        (cd "$root" && step cmake --preset app -DREFIT_VIEW=$view)
+    elif [ $view = AUTO ] && grep -q '^REFIT_VIEW:STRING=OFF$' "$root/build/CMakeCache.txt"; then
+        ensure_packages "$packages"
+        (cd "$root" && step cmake --preset app -DREFIT_VIEW=AUTO)
     fi
     # Ninja alone knows what is out of date; asking it keeps a second start under a second.
     if ! ninja -C "$root/build" -n refit 2>/dev/null | grep -q 'no work to do'; then
-        ensure_packages "$APP_PACKAGES"
+        ensure_packages "$packages"
         step ninja -C "$root/build" refit
     fi
 }
 
-build
+build "$@"
 [ $# -gt 0 ] || set -- run
 # Not from the root: paths among the arguments are the caller's.
 exec "$root/build/refit" "$@"

@@ -18,7 +18,7 @@
 namespace refit {
 
 inline constexpr const char* kJournalFile = "bit-pass.journal";  // of an unfinished full run
-inline constexpr const char* kRequestFile = "request.json";  // what was asked of a resumable run
+inline constexpr const char* kRequestFile = "request.json";      // what was asked of the run
 
 /// The newest kept run of the state folder; not_found when there is none.
 Result<std::filesystem::path> newest_run();

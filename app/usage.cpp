@@ -16,7 +16,7 @@ struct Question {
 };
 
 constexpr Question kQuestions[] = {
-    {"What does a refit look like, end to end?", {"run", "report", "compare"}},
+    {"What does a refit look like, end to end?", {"run", "report", "view", "compare"}},
     {"Is 12-40x, 87.5 min to 150 s, true? What part is codec, tree, baseline?", {"reproduce"}},
     {"My model, my regions, my budget: how long, how idle, how much money?", {"plan", "sweep"}},
     {"Show it, break it, watch it recover.", {"demo"}},

@@ -105,6 +105,10 @@ Json refit_json(const RunRecord& record, const RunFigures& f) {
             {"longest_pause_seconds", seconds(f.longest_pause_seconds)}};
 }
 
+Json share_of(const KindChange& change) {
+    return ratio(static_cast<double>(change.changed), static_cast<double>(change.words));
+}
+
 Json refits_json(const RunRecord& record) {
     Json refits = Json::array();
     for (std::size_t i = 0; i < record.run.refits.size(); ++i) {
@@ -119,9 +123,11 @@ Json refits_json(const RunRecord& record) {
                       {"longest_pause_seconds", to_seconds(refit.longest_pause)}};
         if (i < record.changes.size()) {
             entry["changed_words"] = record.changes[i].changed;
-            for (const auto& [name, kind] : record.changes[i].kinds) {
-                entry["changed_by_kind"][name] =
-                    ratio(static_cast<double>(kind.changed), static_cast<double>(kind.words));
+            for (const auto& [name, kind] : record.changes[i].kinds)
+                entry["changed_by_kind"][name] = share_of(kind);
+            for (const auto& [place, change] : record.changes[i].layers) {
+                const std::string layer = place.layer ? std::to_string(*place.layer) : "";
+                entry["changed_by_layer"][layer][place.kind] = share_of(change);
             }
         }
         refits.push_back(std::move(entry));

@@ -17,6 +17,7 @@ for flag in "$@"; do
     esac
 done
 ensure_packages "$APP_PACKAGES
+$VIEW_PACKAGES
 $TEST_PACKAGES"
 
 readonly JOBS=2

@@ -1,29 +1,16 @@
 #include "viz/tensor_view.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
+
+#include "engine/coords/tensor_layer.hpp"
 
 namespace refit {
 
 namespace {
 
 constexpr Nanoseconds kNever{-1};
-
-/// The first component of a name that is a number.
-std::optional<std::uint32_t> layer_of(std::string_view name) {
-    while (!name.empty()) {
-        const std::size_t dot = std::min(name.find('.'), name.size());
-        const std::string_view part = name.substr(0, dot);
-        std::uint32_t number = 0;
-        const auto end = std::from_chars(part.data(), part.data() + part.size(), number);
-        if (!part.empty() && end.ec == std::errc() && end.ptr == part.data() + part.size())
-            return number;
-        name.remove_prefix(std::min(dot + 1, name.size()));
-    }
-    return std::nullopt;
-}
 
 std::size_t column_of(const std::string& kind, std::vector<std::string>& columns) {
     const auto known = std::ranges::find(columns, kind);
@@ -135,18 +122,18 @@ bool happened(Nanoseconds when, Nanoseconds by) { return when >= Nanoseconds{0} 
 
 TensorMap map_tensors(const Cast& cast) {
     TensorMap map;
-    std::map<std::pair<std::optional<std::uint32_t>, std::size_t>, MapCell> cells;
+    std::map<std::pair<std::optional<std::uint64_t>, std::size_t>, MapCell> cells;
     const auto tensors = cast.catalog.tensors();
     for (std::size_t t = 0; t < tensors.size(); ++t) {
         const Tensor& tensor = tensors[t];
         const std::size_t column = column_of(tensor_kind(tensor.name), map.columns);
-        MapCell& cell = cells[{layer_of(tensor.name), column}];
+        MapCell& cell = cells[{tensor_layer(tensor.name), column}];
         cell.column = column;
         ++cell.tensors;
         cell.words += tensor.words;
         add_units(cast.units[t], cell.units);
     }
-    std::optional<std::uint32_t> row;
+    std::optional<std::uint64_t> row;
     for (auto& [key, cell] : cells) {
         if (map.rows.empty() || row != key.first) {
             row = key.first;
@@ -157,6 +144,11 @@ TensorMap map_tensors(const Cast& cast) {
         map.cells.push_back(std::move(cell));
     }
     return map;
+}
+
+std::string layer_text(const std::string& row) {
+    const std::size_t space = row.find(' ');
+    return space == std::string::npos ? "" : row.substr(space + 1);
 }
 
 std::vector<RefitProgress> fold_progress(const Recording& recording) {

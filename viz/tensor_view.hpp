@@ -43,6 +43,9 @@ struct TensorMap {
 
 TensorMap map_tensors(const Cast& cast);
 
+/// The number of a row's layer as text: "12" of "layer 12"; "" of those of no layer.
+std::string layer_text(const std::string& row);
+
 /// When things happened in one refit; a negative time: they did not.
 struct RefitProgress {
     std::uint64_t version = 0;

@@ -61,4 +61,17 @@ std::vector<Throughput> throughput(const SavedRun& run, const TimeScale& scale, 
     return all;
 }
 
+std::vector<double> bit_rates(const Throughput& site, const TimeScale& scale) {
+    std::vector<double> rates;
+    const auto edge = [&](std::size_t bin) {
+        return scale.at(scale.width() * static_cast<float>(bin) /
+                        static_cast<float>(site.bytes.size()));
+    };
+    for (std::size_t bin = 0; bin < site.bytes.size(); ++bin) {
+        const double seconds = std::max(1e-9, to_seconds(edge(bin + 1) - edge(bin)));
+        rates.push_back(site.bytes[bin] * 8 / seconds);
+    }
+    return rates;
+}
+
 }  // namespace refit

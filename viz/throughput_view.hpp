@@ -23,4 +23,7 @@ struct Throughput {
 /// Sites that received nothing are left out. Bins are equally wide on the scale and cover it.
 std::vector<Throughput> throughput(const SavedRun& run, const TimeScale& scale, std::size_t bins);
 
+/// Bits a second in each bin of a site; a bin inside a squeezed quiet is long.
+std::vector<double> bit_rates(const Throughput& site, const TimeScale& scale);
+
 }  // namespace refit

@@ -22,6 +22,7 @@
 
 #include "engine/base/result.hpp"
 #include "engine/codec/change_stats.hpp"
+#include "engine/coords/tensor_layer.hpp"
 #include "kernels/device.hpp"
 #include "workloads/profile.hpp"
 
@@ -82,9 +83,6 @@ struct ChangeProfile {
     /// Was every byte of the checkpoint coded?
     bool whole() const { return words == checkpoint_words && other_coded_bytes == other_bytes; }
 };
-
-/// The first all-digit component of a name; more than nine digits name no layer.
-std::optional<std::uint64_t> tensor_layer(std::string_view name);
 
 /// Counts of all words of a pair, which has one at least. `stats` are those of measure_change().
 /// Names, steps, codecs and the rest of the delta stay empty.

@@ -13,6 +13,7 @@ Command add_plan(CLI::App& program, const Console& console);
 Command add_profile(CLI::App& program, const Console& console);
 Command add_bench(CLI::App& program, const Console& console);
 Command add_report(CLI::App& program, const Console& console);
+Command add_view(CLI::App& program, const Console& console);
 Command add_compare(CLI::App& program, const Console& console);
 Command add_verify(CLI::App& program, const Console& console);
 Command add_inspect(CLI::App& program, const Console& console);

@@ -2,6 +2,7 @@
 #include <openssl/crypto.h>
 #include <sqlite3.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include <CLI/Version.hpp>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "app/commands/commands.hpp"
 #include "app/format.hpp"
@@ -17,6 +19,7 @@
 #include "kernels/cuda/driver.hpp"
 #include "kernels/device.hpp"
 #include "kernels/gemm.hpp"
+#include "viz/picture.hpp"
 
 namespace refit {
 namespace {
@@ -128,6 +131,16 @@ std::vector<Finding> examine_cuda() {
     };
 }
 
+std::string ffmpeg() {
+    const char* folders = std::getenv("PATH");
+    std::istringstream list(folders == nullptr ? "" : folders);
+    for (std::string folder; std::getline(list, folder, ':');) {
+        const fs::path file = fs::path(folder) / "ffmpeg";
+        if (::access(file.c_str(), X_OK) == 0) return file.string();
+    }
+    return "not on PATH";
+}
+
 std::vector<Finding> examine(const Console& console) {
     std::string levels;
     for (const std::string& level : cpu_device_levels())
@@ -138,6 +151,9 @@ std::vector<Finding> examine(const Console& console) {
         {"memory", memory(), "checkpoints are mapped; a unit of 16 Mi words is held at a time"},
         {"disk", free_disk(), "encode and apply write a whole file beside the old one"},
         {"display", display(), "not used: this version opens no window"},
+        {"pictures", built_with_pictures() ? "built in" : "built without",
+         "refit view; without Dear ImGui at build time it is left out"},
+        {"ffmpeg", ffmpeg(), "refit view --mp4; GIFs need none"},
         {"network rights", "not needed", "this version simulates every link"},
         {"data", console.data_root.string(), "shipped scenarios, topologies and traces"},
         {"libzstd", ZSTD_versionString(), "the -zstd codecs, file headers in a delta"},

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "app/backend.hpp"
@@ -10,6 +9,7 @@
 #include "app/compose.hpp"
 #include "app/fraction.hpp"
 #include "app/run_folder.hpp"
+#include "app/run_request.hpp"
 #include "app/run_text.hpp"
 #include "scenarios/requirement.hpp"
 #include "scenarios/shipped.hpp"
@@ -39,45 +39,6 @@ struct RunFlags {
     std::string out;
     std::string resume;
 };
-
-/// A scenario and what overrides it: what a resumed run must ask for again.
-struct Request {
-    std::filesystem::path file;
-    std::vector<std::pair<std::string, std::string>> overrides;
-    std::vector<std::string> require;
-};
-
-std::string to_text(const Request& request) {
-    return nlohmann::ordered_json{{"schema", "refit.request/1"},
-                                  {"scenario", request.file.string()},
-                                  {"overrides", request.overrides},
-                                  {"require", request.require}}
-               .dump(2) +
-           "\n";
-}
-
-Result<Request> load_request(const std::filesystem::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    const auto json = nlohmann::json::parse(stream, nullptr, false);
-    const auto texts = [](const nlohmann::json& list) {
-        return list.is_array() && std::ranges::all_of(list, [](const nlohmann::json& text) {
-                   return text.is_string();
-               });
-    };
-    const bool good = json.is_object() && json.value("schema", "") == "refit.request/1" &&
-                      json.contains("scenario") && json["scenario"].is_string() &&
-                      json.contains("overrides") && json["overrides"].is_array() &&
-                      std::ranges::all_of(json["overrides"],
-                                          [&](const nlohmann::json& pair) {
-                                              return texts(pair) && pair.size() == 2;
-                                          }) &&
-                      json.contains("require") && texts(json["require"]);
-    if (!good)
-        return Error{ErrorCode::invalid_input, "is not what a full run leaves", file.string()};
-    Request request{json["scenario"].get<std::string>(), {}, json["require"]};
-    for (const nlohmann::json& pair : json["overrides"]) request.overrides.push_back(pair);
-    return request;
-}
 
 /// A path is meant as it was typed; in the scenario it would be relative to the file.
 std::string as_typed(const std::string& path) { return std::filesystem::absolute(path).string(); }
@@ -127,7 +88,7 @@ bool model_flags(const RunFlags& flags) {
            !flags.changed.empty() || !flags.sample.empty() || flags.full;
 }
 
-Result<Request> request_of(const RunFlags& flags, const Console& console) {
+Result<RunRequest> request_of(const RunFlags& flags, const Console& console) {
     if (is_file(flags.profile) && !(flags.changed.empty() && flags.preset.empty()))
         return Error{ErrorCode::invalid_input,
                      "has rates of its own: leave out --changed, --preset", flags.profile};
@@ -136,19 +97,16 @@ Result<Request> request_of(const RunFlags& flags, const Console& console) {
     const std::string fitting = model_flags(flags) ? "model" : "first";
     REFIT_TRY(file,
               find_scenario(flags.scenario.empty() ? fitting : flags.scenario, console.data_root));
-    return Request{std::filesystem::absolute(file), overrides_of(flags), flags.require};
+    RunRequest request{std::filesystem::absolute(file), overrides_of(flags), flags.require, {}};
+    if (!flags.base.empty()) request.versions.emplace_back(flags.base);
+    for (const std::string& next : flags.next) request.versions.emplace_back(next);
+    return request;
 }
 
 Result<Scenario> scenario_of(const RunFlags& flags,
-                             const Request& request,
+                             const RunRequest& request,
                              const Console& console) {
-    REFIT_TRY(scenario, load_scenario(request.file, console.data_root, request.overrides));
-    if (!flags.base.empty()) {
-        scenario.source.trace.clear();
-        scenario.source.versions = {flags.base};
-        scenario.source.versions.insert(scenario.source.versions.end(), flags.next.begin(),
-                                        flags.next.end());
-    }
+    REFIT_TRY(scenario, request.scenario(console.data_root));
     drop_later_faults(flags, console, scenario);
     REFIT_CHECK(validate(scenario));
     scenario.require.insert(scenario.require.end(), request.require.begin(), request.require.end());
@@ -183,11 +141,10 @@ Result<ExitCode> run(const Console& console, const RunFlags& flags) {
     const bool resumable = scenario.source.model.full;
     REFIT_TRY(folder, flags.resume.empty() ? RunFolder::create(flags.out, resumable)
                                            : RunFolder::reopen(flags.resume));
-    if (resumable && flags.resume.empty()) {
-        folder.write(kRequestFile, to_text(request));
+    if (flags.resume.empty()) folder.write(kRequestFile, to_text(request));
+    if (resumable && flags.resume.empty())
         console.note("if it is interrupted, go on with: refit run --resume " +
                      folder.place().string());
-    }
     const OpenedDevice opened = open_device(flags.backend, console);
     REFIT_TRY(record, run_scenario(console, scenario, *opened.device, folder.working()));
     record.backend_reason = opened.reason;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/codec/xc_tables.hpp"
+#include "engine/coords/tensor_layer.hpp"
 
 namespace refit {
 
@@ -33,6 +34,10 @@ void ChangeCounter::add(WordType type,
     }
 }
 
+std::uint64_t ChangeCounter::words() const {
+    return std::accumulate(words_.begin(), words_.end(), std::uint64_t{0});
+}
+
 std::uint64_t ChangeCounter::changed() const {
     return std::accumulate(changed_.begin(), changed_.end(), std::uint64_t{0});
 }
@@ -48,6 +53,10 @@ double ChangeCounter::bound_bits() const {
         }
     }
     return bits;
+}
+
+LayerKind layer_kind(std::string_view tensor_name) {
+    return {tensor_layer(tensor_name), tensor_kind(tensor_name)};
 }
 
 ChangeStats measure_change(Device& device,
@@ -81,9 +90,11 @@ ChangeStats measure_change(Device& device,
     ChangeStats stats;
     for (std::size_t t = 0; t < catalog.tensors().size(); ++t) {
         const Tensor& tensor = catalog.tensors()[t];
-        KindChange& kind = stats.kinds[tensor_kind(tensor.name)];
-        kind.words += tensor.words;
-        kind.changed += changed[t];
+        const LayerKind place = layer_kind(tensor.name);
+        for (KindChange* const sum : {&stats.kinds[place.kind], &stats.layers[place]}) {
+            sum->words += tensor.words;
+            sum->changed += changed[t];
+        }
         stats.words += tensor.words;
         stats.changed += changed[t];
         stats.bound_bits += bits[t];

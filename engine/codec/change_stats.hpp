@@ -1,4 +1,5 @@
-// How two versions differ: changed words by tensor kind, and the entropy bound of the change.
+// How two versions differ: changed words by tensor kind and layer, and the entropy bound of the
+// change.
 //
 // Bound    sum over canonical tensors of
 //            H(changed | old exponent, 256 classes)
@@ -11,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -29,6 +31,7 @@ public:
     void add(WordType type,
              std::span<const std::uint16_t> base,
              std::span<const std::uint16_t> next);
+    std::uint64_t words() const;
     std::uint64_t changed() const;
     double bound_bits() const;
 
@@ -41,13 +44,25 @@ private:
 struct KindChange {
     std::uint64_t words = 0;
     std::uint64_t changed = 0;
+
+    friend bool operator==(const KindChange&, const KindChange&) = default;
 };
+
+/// All tensors of one kind in one layer. Those of no layer come first in order.
+struct LayerKind {
+    std::optional<std::uint64_t> layer;
+    std::string kind;
+
+    friend auto operator<=>(const LayerKind&, const LayerKind&) = default;
+};
+LayerKind layer_kind(std::string_view tensor_name);
 
 struct ChangeStats {
     std::uint64_t words = 0;
     std::uint64_t changed = 0;
     double bound_bits = 0;  // in all
     std::map<std::string, KindChange> kinds;
+    std::map<LayerKind, KindChange> layers;  // the same by layer: adds up to `kinds`
 };
 
 ChangeStats measure_change(Device& device,

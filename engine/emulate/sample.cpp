@@ -67,6 +67,16 @@ public:
                                                  next.subspan(piece.tile_first, piece.words));
         }
     }
+    /// Small tensors of several layers share tiles, so layers are counted by tensor.
+    std::map<LayerKind, KindChange> layers(const Catalog& catalog) const {
+        std::map<LayerKind, KindChange> layers;
+        for (const auto& [place, counter] : counts_) {
+            KindChange& sum = layers[layer_kind(catalog.tensor(place.second).name)];
+            sum.words += counter.words();
+            sum.changed += counter.changed();
+        }
+        return layers;
+    }
     double estimate(const TileSample& sample, const Grid& model_tiles) const {
         std::vector<double> bits(sample.strata.size());
         for (const auto& [place, counter] : counts_) bits[place.first] += counter.bound_bits();
@@ -204,6 +214,7 @@ Result<SampleMeasures> measure_sample(const TileSample& sample,
     }
     share_out(units, measures);
     measures.bound_bits = bound.estimate(sample, sample.grid);
+    measures.layers = bound.layers(catalog);
     return measures;
 }
 

@@ -50,6 +50,7 @@ struct SampleMeasures {
     double unit_bytes = 0;                         // what a unit costs beyond its tiles
     double bound_bits = 0;                         // estimate for the model
     std::map<std::string, KindChange> kinds;       // of the sample
+    std::map<LayerKind, KindChange> layers;        // of the sample; those that it misses are absent
 };
 
 /// Runs the sample through `pass`, which works on sample.grid. `between` is called after each unit.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 
 #include "tests/support/files.hpp"
@@ -29,23 +30,63 @@ std::vector<std::string> command_blocks(const std::string& page) {
     return blocks;
 }
 
-TEST(Readme, EveryCommandOfTheProgramSucceedsInItsOrder) {
-    const fs::path root = REFIT_SOURCE_DIR;
-    const TestFolder folder;
-    fs::create_directories(folder / "build");
-    fs::create_symlink(REFIT_PROGRAM, folder / "build/refit");
-    for (const char* name : {"scenarios", "workloads", "results"})
-        fs::create_directory_symlink(root / name, folder / name);
-    ::setenv("XDG_STATE_HOME", (folder / "state").c_str(), 1);
-    const auto blocks = command_blocks(read_text_file(root / "README.md"));
-    ASSERT_GE(blocks.size(), 2u);
-    for (const std::string& block : blocks) {
-        write_text_file(folder / "block.sh",
-                        "set -e\ncd '" + folder.path().string() + "'\n" + block);
-        const std::string log = (folder / "log").string();
-        const std::string run = "sh '" + (folder / "block.sh").string() + "' >'" + log + "' 2>&1";
-        EXPECT_EQ(std::system(run.c_str()), 0) << block << read_text_file(log);
+bool draws(const std::string& block) {
+    return block.find("build/refit view ") != std::string::npos;
+}
+
+/// A folder that looks to the page's commands like the project's.
+class ReadersFolder {
+public:
+    ReadersFolder() {
+        fs::create_directories(folder_ / "build");
+        fs::create_symlink(REFIT_PROGRAM, folder_ / "build/refit");
+        for (const char* name : {"scenarios", "workloads", "results"})
+            fs::create_directory_symlink(fs::path(REFIT_SOURCE_DIR) / name, folder_ / name);
+        ::setenv("XDG_STATE_HOME", (folder_ / "state").c_str(), 1);
     }
+
+    /// What the commands said when one failed.
+    std::optional<std::string> complaint_of(const std::string& block) const {
+        write_text_file(folder_ / "block.sh",
+                        "set -e\ncd '" + folder_.path().string() + "'\n" + block);
+        const std::string log = (folder_ / "log").string();
+        const std::string run = "sh '" + (folder_ / "block.sh").string() + "' >'" + log + "' 2>&1";
+        if (std::system(run.c_str()) == 0) return std::nullopt;
+        return read_text_file(log);
+    }
+
+private:
+    TestFolder folder_;
+};
+
+std::vector<std::string> blocks_of_readme() {
+    return command_blocks(read_text_file(fs::path(REFIT_SOURCE_DIR) / "README.md"));
+}
+
+TEST(Readme, EveryCommandOfTheProgramSucceedsInItsOrder) {
+    const ReadersFolder folder;
+    std::size_t run = 0;
+    for (const std::string& block : blocks_of_readme()) {
+        if (draws(block)) continue;
+        const auto complaint = folder.complaint_of(block);
+        EXPECT_FALSE(complaint.has_value()) << block << complaint.value_or("");
+        ++run;
+    }
+    EXPECT_GE(run, 2u);
+}
+
+TEST(Readme, EveryPictureIsDrawnByItsCommand) {
+    const ReadersFolder folder;
+    std::size_t run = 0;
+    for (const std::string& block : blocks_of_readme()) {
+        if (!draws(block)) continue;
+        const auto complaint = folder.complaint_of(block);
+        if (complaint && complaint->find("no picture can be drawn here") != std::string::npos)
+            GTEST_SKIP() << *complaint;
+        EXPECT_FALSE(complaint.has_value()) << block << complaint.value_or("");
+        ++run;
+    }
+    EXPECT_GE(run, 1u);
 }
 
 }  // namespace

@@ -241,7 +241,7 @@ void collect_keys(const nlohmann::ordered_json& json, std::set<std::string>& key
     for (const auto& [key, value] : json.items()) {
         keys.insert(key);
         // Names of causes and kinds are data.
-        if (key != "by_cause" && key != "changed_by_kind") collect_keys(value, keys);
+        if (key != "by_cause" && !key.starts_with("changed_by")) collect_keys(value, keys);
     }
 }
 

@@ -136,6 +136,23 @@ TEST(Sample, TheBoundIsThatOfTheWholeModel) {
     EXPECT_NEAR(all.measures.bound_bits, stats.bound_bits, stats.bound_bits * 1e-9);
     const Estimate changed = estimate_changed(all.sample, all.measures);
     EXPECT_DOUBLE_EQ(changed.value, static_cast<double>(stats.changed));
+    EXPECT_EQ(all.measures.kinds, stats.kinds);
+    EXPECT_EQ(all.measures.layers, stats.layers);
+}
+
+TEST(Sample, ChangesByLayerAddUpToThoseByKind) {
+    const Catalog catalog = small_moe();
+    const Grid grid(catalog);
+    for (const Words budget : {Words{1}, catalog.words()}) {
+        const SampleMeasures measures = measure(catalog, grid, budget, "xc").measures;
+        std::map<std::string, KindChange> kinds;
+        for (const auto& [place, change] : measures.layers) {
+            kinds[place.kind].words += change.words;
+            kinds[place.kind].changed += change.changed;
+        }
+        EXPECT_EQ(kinds, measures.kinds);
+        EXPECT_GT(measures.layers.size(), kinds.size());
+    }
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "viz/time_ticks.hpp"
+
 namespace refit::report {
 
 std::string number(double value) {
@@ -57,25 +59,6 @@ std::string figure(const nlohmann::ordered_json& figure) {
 
 namespace {
 
-constexpr double kTickPixels = 74;
-constexpr double kLabelPixels = 52;
-
-/// The least step a person would take whose ticks stand so far apart.
-double tick_step(double pixels_per_second) {
-    for (const double step : {1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0,
-                              1800.0, 3600.0, 7200.0, 18000.0, 36000.0, 86400.0})
-        if (step * pixels_per_second >= kTickPixels) return step;
-    return std::pow(10, std::ceil(std::log10(kTickPixels / pixels_per_second)));
-}
-
-/// "40 s", "5:20", "1:02:00": short, and exact at a tick.
-std::string tick_text(double seconds) {
-    if (seconds < 120) return number(seconds) + " s";
-    const auto whole = static_cast<std::uint64_t>(std::llround(seconds));
-    if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
-    return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
 std::string grid_line(double x, double bottom, const std::string& label) {
     return fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2:.1f}\"/>"
@@ -83,51 +66,26 @@ std::string grid_line(double x, double bottom, const std::string& label) {
         x, kTop - 6, bottom, kTop - 10, label);
 }
 
-/// Ticks of one piece; `free` is where the next label has room, and moves on.
-std::string ticks(const TimeScale::Piece& piece, double bottom, double& free) {
-    const double seconds = to_seconds(piece.to - piece.from);
-    const double pixels = double{piece.x1} - double{piece.x0};
-    // Below ten seconds a run is short enough for tenths and hundredths.
-    double step = tick_step(pixels / seconds);
-    while (step <= 1 && step / 10 * pixels / seconds >= kTickPixels) step /= 10;
-    const double from = to_seconds(piece.from);
-    std::string lines;
-    for (double at = std::ceil(from / step) * step; at <= from + seconds; at += step) {
-        const double x = kLeft + double{piece.x0} + (at - from) / seconds * pixels;
-        lines += grid_line(x, bottom, x >= free ? tick_text(at) : "");
-        free = std::max(free, x + kLabelPixels);
-    }
-    return lines;
-}
-
-std::string quiet_band(const TimeScale::Piece& piece, double bottom) {
-    const std::string length = seconds_text(to_seconds(piece.to - piece.from));
-    return fmt::format(
+std::string quiet_band(const QuietNote& quiet, double bottom) {
+    std::string band = fmt::format(
         "<rect class=\"quiet\" x=\"{0:.1f}\" y=\"{1}\" width=\"{2:.1f}\" height=\"{3:.1f}\">"
         "<title>nothing happens for {4}</title></rect>",
-        kLeft + double{piece.x0}, kTop - 6, double{piece.x1 - piece.x0}, bottom - kTop + 6, length);
+        kLeft + quiet.x0, kTop - 6, quiet.x1 - quiet.x0, bottom - kTop + 6, quiet.length);
+    if (quiet.labelled)
+        band += fmt::format(
+            "<text class=\"soft\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{} "
+            "of quiet</text>",
+            kLeft + (quiet.x0 + quiet.x1) / 2, kTop - 28, quiet.length);
+    return band;
 }
 
 }  // namespace
 
 std::string time_axis(const TimeScale& scale, double bottom) {
+    const TimeAxis marks = time_ticks(scale);
     std::string axis;
-    double free = 0;
-    double free_above = 0;
-    for (const TimeScale::Piece& piece : scale.pieces()) {
-        if (!piece.quiet) {
-            axis += ticks(piece, bottom, free);
-            continue;
-        }
-        axis += quiet_band(piece, bottom);
-        const double x = kLeft + double{piece.x0 + piece.x1} / 2;
-        if (x < free_above) continue;
-        axis += fmt::format(
-            "<text class=\"soft\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{} "
-            "of quiet</text>",
-            x, kTop - 28, seconds_text(to_seconds(piece.to - piece.from)));
-        free_above = x + 2 * kLabelPixels;
-    }
+    for (const QuietNote& quiet : marks.quiet) axis += quiet_band(quiet, bottom);
+    for (const TimeTick& tick : marks.ticks) axis += grid_line(kLeft + tick.x, bottom, tick.label);
     return axis + fmt::format(
                       "<line class=\"cursor\" x1=\"{0}\" x2=\"{0}\" y1=\"{1}\" "
                       "y2=\"{2:.1f}\"/>",

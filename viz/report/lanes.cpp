@@ -4,23 +4,13 @@
 #include <map>
 #include <ostream>
 
+#include "viz/hatches.hpp"
 #include "viz/report/html.hpp"
 #include "viz/report/pictures.hpp"
 
 namespace refit::report {
 
 namespace {
-
-/// Degrees of the hatch of each cause of idle: told apart without colour.
-struct Hatch {
-    const char* css;
-    int angle;
-    int gap;
-};
-constexpr Hatch kHatches[] = {{"payload", 45, 6},   {"barrier", -45, 6}, {"drain", 0, 5},
-                              {"overwrite", 90, 5}, {"check", 45, 4},    {"recovery", -45, 4},
-                              {"bubble", 20, 8},    {"kv", 70, 8},       {"straggler", -20, 8},
-                              {"down", 45, 3}};
 
 std::string legend_entry(const SpanStyle& style) {
     return fmt::format(
@@ -70,8 +60,8 @@ const std::vector<SpanStyle>& span_styles() {
             const auto cause = static_cast<IdleCause>(c);
             std::string name(cause_name(cause));
             std::ranges::replace(name, '_', ' ');
-            all.push_back(
-                {"idle: " + name, std::string("idle i-") + kHatches[c].css, SpanKind::idle, cause});
+            all.push_back({"idle: " + name, std::string("idle i-") + kHatches[c].color,
+                           SpanKind::idle, cause});
         }
         return all;
     }();
@@ -94,7 +84,7 @@ void write_patterns(std::ostream& out) {
             "patternTransform=\"rotate({1})\"><rect width=\"{2}\" height=\"{2}\" "
             "fill=\"var(--{0})\" opacity=\".28\"/><rect width=\"{3}\" height=\"{2}\" "
             "fill=\"var(--{0})\"/></pattern>",
-            hatch.css, hatch.angle, hatch.gap, hatch.gap * 0.4);
+            hatch.color, hatch.angle, hatch.gap, hatch.gap * 0.4);
     }
     const auto mark = [&](const char* id, const char* back, const char* path, const char* ink) {
         out << fmt::format(
@@ -107,7 +97,8 @@ void write_patterns(std::ostream& out) {
     mark("m-staged", "pending", "M0 3h10M0 8h10", "receive");
     mark("m-wrong", "page", "M1 1l8 8M9 1l-8 8", "wrong");
     out << "</defs><style>";
-    for (const Hatch& hatch : kHatches) out << fmt::format(".i-{0}{{fill:url(#h-{0})}}", hatch.css);
+    for (const Hatch& hatch : kHatches)
+        out << fmt::format(".i-{0}{{fill:url(#h-{0})}}", hatch.color);
     out << "</style></svg>\n";
 }
 

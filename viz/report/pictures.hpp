@@ -32,6 +32,8 @@ void write_lanes(const SavedRun& run,
                  std::ostream& out);
 void write_rates(const SavedRun& run, const TimeScale& scale, std::ostream& out);
 void write_map(const SavedRun& run, const TensorMap& map, std::ostream& out);
+/// Changed words by layer and kind, over all refits; nothing where the record has none.
+void write_shares(const SavedRun& run, const TensorMap& map, std::ostream& out);
 /// Full transfers, this run, and what others published of the same size, on a log axis.
 void write_scale(const SavedRun& run, const std::vector<PublishedRow>& marks, std::ostream& out);
 

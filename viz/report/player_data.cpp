@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "viz/chunk_counts.hpp"
 #include "viz/report/html.hpp"
 #include "viz/report/pictures.hpp"
 
@@ -19,18 +20,6 @@ constexpr std::uint32_t kHeldStep = 2;  // percent
 /// Whole microseconds; -1 for never.
 double millis(Nanoseconds at) {
     return at.count < 0 ? -1 : std::round(static_cast<double>(at.count) / 1e3) / 1e3;
-}
-
-/// How many chunks the delta to each version has: as many as anybody passed on.
-std::map<std::uint64_t, std::uint32_t> chunk_counts(const Timeline& timeline) {
-    std::map<std::uint64_t, std::uint32_t> chunks;
-    for (const Event& event : timeline.events()) {
-        if (event.kind != EventKind::chunk_sent && event.kind != EventKind::chunk_received)
-            continue;
-        std::uint32_t& count = chunks[event.version];
-        count = std::max(count, event.index + 1);
-    }
-    return chunks;
 }
 
 /// What one node did: steps, each only where something changes.

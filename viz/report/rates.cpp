@@ -16,20 +16,6 @@ namespace {
 constexpr std::size_t kBins = 425;  // two units of the plot each
 constexpr double kBandHeight = 56;
 
-/// Bits a second in each bin; a bin inside a squeezed quiet is long.
-std::vector<double> rates_of(const Throughput& site, const TimeScale& scale) {
-    std::vector<double> rates;
-    const auto edge = [&](std::size_t bin) {
-        return scale.at(scale.width() * static_cast<float>(bin) /
-                        static_cast<float>(site.bytes.size()));
-    };
-    for (std::size_t bin = 0; bin < site.bytes.size(); ++bin) {
-        const double seconds = std::max(1e-9, to_seconds(edge(bin + 1) - edge(bin)));
-        rates.push_back(site.bytes[bin] * 8 / seconds);
-    }
-    return rates;
-}
-
 /// As steps: a bin is a mean, nothing is between two of them.
 std::string area(const std::vector<double>& rates, double peak, double bottom) {
     std::string path = fmt::format("M{} {:.1f}", kLeft, bottom);
@@ -58,7 +44,7 @@ void write_rates(const SavedRun& run, const TimeScale& scale, std::ostream& out)
                kWidth, bottom + 6)
         << time_axis(scale, bottom);
     for (std::size_t i = 0; i < sites.size(); ++i) {
-        const std::vector<double> rates = rates_of(sites[i], scale);
+        const std::vector<double> rates = bit_rates(sites[i], scale);
         const double peak = std::max(1.0, *std::ranges::max_element(rates));
         const double base = kTop + kBandHeight * static_cast<double>(i + 1) - 2;
         out << fmt::format(

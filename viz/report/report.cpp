@@ -92,6 +92,7 @@ void write_html(const SavedRun& run,
     write_rates(run, scale, out);
     out << "<h2>Bit-exact map</h2>\n";
     write_map(run, map, out);
+    write_shares(run, map, out);
     if (run.record.is_object()) {
         out << "<h2>Full transfer against refit</h2>\n";
         write_scale(run, published, out);

@@ -4,67 +4,24 @@
 #include <cmath>
 #include <ostream>
 
+#include "viz/bar_view.hpp"
 #include "viz/report/html.hpp"
 #include "viz/report/pictures.hpp"
 
 namespace refit::report {
 
-namespace {
-
-struct Bar {
-    std::string name;
-    double seconds;
-    std::string hover;
-    bool published;  // theirs: drawn hollow
-    bool ours;
-};
-
-std::vector<Bar> bars_of(const SavedRun& run, const std::vector<PublishedRow>& marks) {
-    const auto& record = run.record;
-    std::vector<Bar> bars;
-    for (const auto& baseline : record["full"]["baselines"]) {
-        const auto& seconds = baseline["seconds"];
-        bars.push_back({baseline["codec"], seconds["value"],
-                        fmt::format("{}, achieved {}", seconds["provenance"].get<std::string>(),
-                                    quantity(baseline["bits_per_second"]["value"], "bit/s")),
-                        false, false});
-    }
-    const auto& seconds = record["refit"]["seconds"];
-    bars.push_back({"this run, " + record["codec"]["name"].get<std::string>(), seconds["value"],
-                    seconds["provenance"], false, true});
-    for (const PublishedRow& row : marks) {
-        const std::string who = row.system + " (" + row.source + ")";
-        for (const Interval& full : row.full_seconds)
-            bars.push_back({row.system + ", full", full.low, who, true, false});
-        if (row.seconds) bars.push_back({row.system, row.seconds->low, who, true, false});
-    }
-    return bars;
-}
-
-}  // namespace
-
 void write_scale(const SavedRun& run, const std::vector<PublishedRow>& marks, std::ostream& out) {
     const std::vector<Bar> bars = bars_of(run, marks);
-    double low = 1e300;
-    double high = 0;
-    for (const Bar& bar : bars) {
-        if (bar.seconds <= 0) continue;
-        low = std::min(low, bar.seconds);
-        high = std::max(high, bar.seconds);
-    }
-    if (high == 0) return;
-    const double first = std::floor(std::log10(low));
-    const double decades = std::max(1.0, std::ceil(std::log10(high)) - first);
-    const auto x_of = [&](double seconds) {
-        return kLeft + (kPlot - 70) * std::clamp((std::log10(seconds) - first) / decades, 0.0, 1.0);
-    };
+    const LogAxis axis = log_axis(bars);
+    if (axis.decades == 0) return;
+    const auto x_of = [&](double seconds) { return kLeft + (kPlot - 70) * axis.share(seconds); };
     const double bottom = kTop + (kRow + 6) * static_cast<double>(bars.size());
     out << fmt::format(
         "<figure><svg viewBox=\"0 0 {} {:.0f}\" role=\"img\" aria-label=\"Seconds "
         "of a full transfer and of a refit, log axis\">",
         kWidth, bottom + 6);
-    for (int decade = 0; decade <= static_cast<int>(decades); ++decade) {
-        const double seconds = std::pow(10, first + decade);
+    for (int decade = 0; decade <= static_cast<int>(axis.decades); ++decade) {
+        const double seconds = std::pow(10, axis.first + decade);
         out << fmt::format(
             "<line class=\"grid\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2:.1f}\"/><text "
             "class=\"soft\" x=\"{0:.1f}\" y=\"{3}\" text-anchor=\"middle\">{4} s</text>",
