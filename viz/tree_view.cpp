@@ -36,7 +36,27 @@ TreeView lay_out(const RelayTree& tree) {
         place.y = (y(children[id].front()) + y(children[id].back())) / 2;
     }
     view.store = {0, 1};
+    view.column = 1 / static_cast<float>(deepest);
+    view.row = 1 / static_cast<float>(std::max<std::size_t>(1, leaves.size()));
     return view;
+}
+
+std::vector<Place> edge_curve(Place from, Place to, const TreeBoxes& boxes) {
+    const float right = from.x + boxes.width;
+    if (right >= to.x) return {from, {from.x - boxes.bend, from.y}, {to.x - boxes.bend, to.y}, to};
+    std::vector<Place> curve = {{right, from.y}};
+    const auto ahead = [&curve](Place end) {
+        const Place begin = curve.back();
+        const float middle = (begin.x + end.x) / 2;
+        curve.insert(curve.end(), {{middle, begin.y}, {middle, end.y}, end});
+    };
+    if (to.x - from.x > 1.5F * boxes.column) {
+        const float lane = to.y + (from.y > to.y ? 0.5F : -0.5F) * boxes.row;
+        ahead({from.x + boxes.column, lane});
+        ahead({to.x - boxes.column + boxes.width, lane});
+    }
+    ahead(to);
+    return curve;
 }
 
 NodeId hit_tree(const TreeView& view, Place at, float radius) {

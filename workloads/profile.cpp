@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "engine/base/rng.hpp"
+#include "engine/coords/tensor_layer.hpp"
 #include "workloads/field_rate.hpp"
 
 namespace refit {
@@ -127,23 +127,11 @@ void set_chances(FieldTensor& field, bool hot_rows, std::uint32_t per_million) {
     field.chance = (chance(std::uint64_t{10} * per_million) - field.hot_chance) / 9;
 }
 
-/// The number behind ".layers.", where there is one.
-std::optional<std::uint64_t> layer_of(std::string_view name) {
-    constexpr std::string_view kMark = ".layers.";
-    const std::size_t mark = name.find(kMark);
-    if (mark == name.npos) return std::nullopt;
-    std::uint32_t layer = 0;
-    const char* const number = name.data() + mark + kMark.size();
-    if (std::from_chars(number, name.data() + name.size(), layer).ptr == number)
-        return std::nullopt;
-    return layer;
-}
-
 /// From the highest number.
 std::uint64_t count_layers(const Catalog& catalog) {
     std::uint64_t layers = 1;
     for (const Tensor& tensor : catalog.tensors())
-        layers = std::max(layers, layer_of(tensor.name).value_or(0) + 1);
+        layers = std::max(layers, tensor_layer(tensor.name).value_or(0) + 1);
     return layers;
 }
 
@@ -170,7 +158,7 @@ FieldTensor field_of(const Tensor& tensor,
     field.columns = tensor.columns;
     field.sigma = kind.sigma - 1 + static_cast<std::uint32_t>(field.key % 3);
     field.sigma_exponent = -8;
-    if (const auto layer = layer_of(tensor.name); spec.by_depth && layer)
+    if (const auto layer = tensor_layer(tensor.name); spec.by_depth && layer)
         field.sigma = static_cast<std::uint32_t>(static_cast<std::int32_t>(field.sigma) +
                                                  depth_step(*layer, layers, field.key));
     field.law = spec.profile.law;

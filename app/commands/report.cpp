@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "app/commands/commands.hpp"
+#include "app/kept_run.hpp"
 #include "app/output_file.hpp"
-#include "app/run_folder.hpp"
 #include "viz/exports/tables.hpp"
 #include "viz/exports/trace.hpp"
 #include "viz/report/report.hpp"
@@ -50,13 +50,8 @@ struct Flags {
 };
 
 Result<ExitCode> report(const Console& console, const Flags& flags) {
-    fs::path folder = flags.run;
-    if (flags.run.empty()) {
-        REFIT_TRY(newest, newest_run());
-        folder = newest;
-    }
-    REFIT_TRY(run, load_run(folder));
-    for (const std::string& missing : run.missing) console.note("not whole: " + missing);
+    REFIT_TRY(kept, open_kept_run(console, flags.run));
+    const auto& [folder, run] = kept;
     const std::vector<Format> known = formats();
     const Format& format = *std::ranges::find(known, flags.format, &Format::name);
     std::ostringstream text;

@@ -8,8 +8,8 @@
 #include "app/commands/commands.hpp"
 #include "app/ffmpeg.hpp"
 #include "app/film.hpp"
+#include "app/kept_run.hpp"
 #include "app/output_file.hpp"
-#include "app/run_folder.hpp"
 #include "app/tile_words.hpp"
 #include "viz/cut_view.hpp"
 #include "viz/gif.hpp"
@@ -174,13 +174,8 @@ Result<Subject> subject_of(const Console& console,
 }
 
 Result<ExitCode> view(const Console& console, const Flags& flags) {
-    fs::path folder = flags.run;
-    if (flags.run.empty()) {
-        REFIT_TRY(newest, newest_run());
-        folder = newest;
-    }
-    REFIT_TRY(run, load_run(folder));
-    for (const std::string& missing : run.missing) console.note("not whole: " + missing);
+    REFIT_TRY(kept, open_kept_run(console, flags.run));
+    const auto& [folder, run] = kept;
     REFIT_TRY(all_published, load_published(console.data_root / "workloads" / "published.csv"));
     const std::vector<PublishedRow> published = comparable(all_published, run.record);
     PictureRequest request;

@@ -1,11 +1,10 @@
 #include "engine/emulate/strata.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
-#include <optional>
 
 #include "engine/base/rng.hpp"
+#include "engine/coords/tensor_layer.hpp"
 
 namespace refit {
 
@@ -13,17 +12,6 @@ namespace {
 
 constexpr std::uint64_t kThirds = 3;
 constexpr std::uint64_t kTilesMin = 2;
-
-/// The number behind "layers.", if the name has one.
-std::optional<std::uint64_t> layer_of(const std::string& name) {
-    constexpr std::string_view kMark = "layers.";
-    const std::size_t mark = name.find(kMark);
-    if (mark == std::string::npos) return std::nullopt;
-    std::uint64_t layer = 0;
-    const char* const begin = name.data() + mark + kMark.size();
-    if (std::from_chars(begin, name.data() + name.size(), layer).ptr == begin) return std::nullopt;
-    return layer;
-}
 
 std::string kind_of(const std::string& name) {
     const bool expert = name.find(".experts.") != std::string::npos;
@@ -37,7 +25,7 @@ std::vector<Stratum> stratify(const Catalog& catalog,
                               const std::vector<bool>& still) {
     std::uint64_t layers = 0;
     for (const Tensor& tensor : catalog.tensors())
-        layers = std::max(layers, layer_of(tensor.name).value_or(0) + 1);
+        layers = std::max(layers, tensor_layer(tensor.name).value_or(0) + 1);
     const auto first_layer = [layers](std::uint64_t third) {
         return (third * layers + kThirds - 1) / kThirds;
     };
@@ -47,7 +35,7 @@ std::vector<Stratum> stratify(const Catalog& catalog,
     for (std::uint32_t t = 0; t < grid.tiles().size(); ++t) {
         const Tile& tile = grid.tile(t);
         const std::string& name = catalog.tensor(tile.pieces.front().tensor).name;
-        const auto layer = layer_of(name);
+        const auto layer = tensor_layer(name);
         const bool idle = !still.empty() && still[tile.pieces.front().tensor];
         const std::string kind = (idle ? "still " : "") + kind_of(name);
         const std::uint64_t third = layer ? *layer * kThirds / layers : kThirds;

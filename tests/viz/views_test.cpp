@@ -144,6 +144,30 @@ TEST(TreeView, PutsParentsLeftOfTheirChildrenAndNobodyOnAnother) {
     EXPECT_EQ(hit_tree(view, {0.5F, -3}, 0.01F), kNoNode);
 }
 
+TEST(EdgeCurve, GoesFromSideToSideAndPassesNoBoxOfALevelItSkips) {
+    const TreeBoxes boxes{100, 140, 40, 20};
+    const auto middle = [](const std::vector<Place>& curve, std::size_t at) {
+        return std::pair(curve[at].x, curve[at].y);
+    };
+    const auto next = edge_curve({0, 100}, {140, 60}, boxes);
+    ASSERT_EQ(next.size(), 4u);
+    EXPECT_EQ(middle(next, 0), std::pair(100.0F, 100.0F));
+    EXPECT_EQ(middle(next, 3), std::pair(140.0F, 60.0F));
+    const auto back = edge_curve({140, 100}, {140, 60}, boxes);
+    ASSERT_EQ(back.size(), 4u);
+    EXPECT_EQ(middle(back, 0), std::pair(140.0F, 100.0F));
+    EXPECT_EQ(middle(back, 1), std::pair(120.0F, 100.0F));
+    // Boxes of the skipped level reach from 140 to 240, at most 20 above and below 60.
+    for (const float from : {100.0F, 20.0F}) {
+        const auto over = edge_curve({0, from}, {280, 60}, boxes);
+        ASSERT_EQ(over.size(), 10u);
+        const float lane = from > 60 ? 80 : 40;
+        EXPECT_EQ(middle(over, 3), std::pair(140.0F, lane));
+        EXPECT_EQ(middle(over, 6), std::pair(240.0F, lane));
+        EXPECT_EQ(middle(over, 9), std::pair(280.0F, 60.0F));
+    }
+}
+
 TEST(Throughput, HasEveryByteThatCrossedIntoASite) {
     const SavedRun& run = eventful();
     const auto& nodes = run.recording.cast.tree.nodes;

@@ -18,21 +18,10 @@ constexpr float kOneLine = 14;
 class Boxes {
 public:
     explicit Boxes(const PanelView& view) : view_(view), places_(view.scene.places) {
-        const auto& nodes = view.scene.run.recording.cast.tree.nodes;
-        std::size_t leaves = 0;
-        float levels = 1;
-        float nearest = 1;
-        for (NodeId id = 0; id < nodes.size(); ++id) {
-            if (view.scene.run.recording.cast.tree.children(id).empty()) ++leaves;
-            const float x = places_.nodes[id].x;
-            if (x > 0) nearest = std::min(nearest, x);
-        }
-        levels += 1 / nearest;
-        const float between = tree_height() / static_cast<float>(std::max<std::size_t>(1, leaves));
+        const float levels = 1 + 1 / places_.column;
+        const float between = places_.row * tree_height();
         height_ = std::min(view.pen.px(kBoxMost), std::max(view.pen.px(3), between * 0.84F));
         width_ = std::min(view.pen.px(158), view.box.width() / (levels * 1.28F - 0.28F));
-        row_ = between;
-        column_ = nearest * (view.box.width() - width_);
     }
 
     Rect of(const Place& place) const {
@@ -45,9 +34,10 @@ public:
         const float bottom = view_.box.y1 - view_.pen.px(2);
         return {view_.box.x0, bottom - view_.pen.px(kBoxMost), view_.box.x0 + width_, bottom};
     }
-    float width() const { return width_; }
-    float row() const { return row_; }
-    float column() const { return column_; }
+    TreeBoxes measures() const {
+        return {width_, places_.column * (view_.box.width() - width_), places_.row * tree_height(),
+                view_.pen.px(22)};
+    }
 
 private:
     float tree_height() const { return view_.box.height() - view_.pen.px(kStoreRoom); }
@@ -56,53 +46,22 @@ private:
     const TreeView& places_;
     float height_ = 0;
     float width_ = 0;
-    float row_ = 0;     // from one leaf to the next
-    float column_ = 0;  // from one level to the next
 };
 
-/// One of the tree, as it is drawn.
-class Edge {
-public:
-    Edge(const PanelView& view, const Boxes& boxes, bool live)
-        : list_(view.pen.list()),
-          boxes_(boxes),
-          color_(view.pen.theme().color(live ? "receive" : "soft", live ? 1.0F : 0.55F)),
-          width_(view.pen.px(live ? 3 : 1.3F)),
-          bend_(view.pen.px(22)) {}
-
-    /// From the right side, or, to a node not further right, around on the left. One that skips a
-    /// level passes between the boxes there: behind one it would seem to come from it.
-    void draw(const Rect& from, const Rect& to) const {
-        if (from.x1 >= to.x0) {
-            list_->AddBezierCubic({from.x0, from.middle_y()}, {from.x0 - bend_, from.middle_y()},
-                                  {to.x0 - bend_, to.middle_y()}, {to.x0, to.middle_y()}, color_,
-                                  width_);
-            return;
-        }
-        const ImVec2 begin{from.x1, from.middle_y()};
-        const ImVec2 end{to.x0, to.middle_y()};
-        if (to.x0 - from.x0 < 1.5F * boxes_.column()) return ahead(begin, end);
-        const float side = begin.y > end.y ? 0.5F : -0.5F;
-        const float lane = end.y + side * boxes_.row();
-        const float skipped = from.x0 + boxes_.column();
-        const float last = to.x0 - boxes_.column() + boxes_.width();
-        ahead(begin, {skipped, lane});
-        list_->AddLine({skipped, lane}, {last, lane}, color_, width_);
-        ahead({last, lane}, end);
+void draw_edge(const PanelView& view, const Boxes& boxes, NodeId parent, NodeId child, bool live) {
+    const auto place = [&](NodeId id) {
+        const Rect box = boxes.node(id);
+        return Place{box.x0, box.middle_y()};
+    };
+    const ImU32 color = view.pen.theme().color(live ? "receive" : "soft", live ? 1.0F : 0.55F);
+    const float width = view.pen.px(live ? 3 : 1.3F);
+    const std::vector<Place> curve = edge_curve(place(parent), place(child), boxes.measures());
+    for (std::size_t i = 0; i + 3 < curve.size(); i += 3) {
+        const auto point = [&](std::size_t at) { return ImVec2(curve[at].x, curve[at].y); };
+        view.pen.list()->AddBezierCubic(point(i), point(i + 1), point(i + 2), point(i + 3), color,
+                                        width);
     }
-
-private:
-    void ahead(const ImVec2& from, const ImVec2& to) const {
-        const float middle = (from.x + to.x) / 2;
-        list_->AddBezierCubic(from, {middle, from.y}, {middle, to.y}, to, color_, width_);
-    }
-
-    ImDrawList* list_;
-    const Boxes& boxes_;
-    ImU32 color_;
-    float width_;
-    float bend_;
-};
+}
 
 /// Whether the WAN link between the sites of two nodes is cut.
 bool is_cut(const PanelView& view, NodeId a, NodeId b) {
@@ -175,6 +134,10 @@ void draw_node(const PanelView& view, NodeId id, const Rect& box) {
         const bool fits = pen.width(both, name) <= room;
         pen.text(x, box.middle_y(), fits ? both : fitted_name(pen, node.name, room, name), name);
     }
+    // Boxes too thin for a name: those of whole sites have it above, where leaves leave them room.
+    if (box.height() < pen.px(kOneLine) &&
+        view.scene.places.nodes[id].x <= view.scene.places.column)
+        pen.text(box.x0, box.y0 - pen.px(9), node.name, small);
     if (!down) return;
     const float half = std::min(pen.px(8), box.height() * 0.4F);
     const float at = box.x1 - pen.px(16);
@@ -210,8 +173,7 @@ void draw_tree(const PanelView& view) {
         if (node.parent >= nodes.size() || node.activity == Activity::down) continue;
         const float held = view.scene.held(node, state.version);
         const bool cut = is_cut(view, node.parent, id);
-        Edge(view, boxes, !cut && held > 0 && held < 1)
-            .draw(boxes.node(node.parent), boxes.node(id));
+        draw_edge(view, boxes, node.parent, id, !cut && held > 0 && held < 1);
         if (cut) mark_cut(view.pen, boxes.node(id));
     }
     draw_store(view, boxes.node(0), boxes.store());

@@ -39,6 +39,8 @@ void write_scale(const SavedRun& run, const std::vector<PublishedRow>& marks, st
 
 /// Where the box of a node stands in the picture of the tree.
 Place node_corner(const TreeView& places, NodeId node, double height);
+/// As a path of SVG.
+std::string edge_path(const TreeView& places, NodeId parent, NodeId child, double height);
 double tree_height(const SavedRun& run);
 
 }  // namespace refit::report

@@ -42,17 +42,9 @@
   }));
   const cells = run.cells.map((cell, i) => ({times: cell, box: by("c" + i), shown: ""}));
 
-  const drawEdge = (node, parent, doing, held) => {
-    const from = parent < 0 ? null : run.nodes[parent];
-    node.edge.style.display = from && doing !== "down" ? "" : "none";
-    if (from) {
-      // From the right side, or, to a node not further right, around on the left.
-      const ahead = from.x + run.width < node.x;
-      const x = ahead ? from.x + run.width : from.x;
-      const a = ahead ? (x + node.x) / 2 : x - 40, b = ahead ? a : node.x - 40;
-      node.edge.setAttribute("d", `M${x} ${from.y}C${a} ${from.y} ${b} ${node.y} ${node.x} ` +
-        node.y);
-    }
+  const drawEdge = (node, edge, doing, held) => {
+    node.edge.style.display = edge && doing !== "down" ? "" : "none";
+    if (edge) node.edge.setAttribute("d", edge);
     node.edge.classList.toggle("live", held > 0 && held < 100);
   };
 
@@ -61,9 +53,9 @@
     for (const node of nodes) {
       const doing = value(node.doing, now, "absent");
       const held = value(node.held, now, 0);
-      const parent = value(node.parents, now, -1);
+      const edge = value(node.edges, now, "");
       const version = value(node.versions, now, -1);
-      const state = [doing, held, parent, version].join();
+      const state = [doing, held, edge, version].join();
       if (state === node.shown) continue;
       node.shown = state;
       node.box.classList.toggle("down", doing === "down");
@@ -71,7 +63,7 @@
       node.fill.setAttribute("width", run.width * held / 100);
       const fill = held > 0 && held < 100 ? " " + held + " %" : "";
       node.state.textContent = doing + (version < 0 ? "" : " v" + version) + fill;
-      if (node.edge) drawEdge(node, parent, doing, held);
+      if (node.edge) drawEdge(node, edge, doing, held);
     }
   };
 

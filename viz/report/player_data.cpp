@@ -26,7 +26,7 @@ double millis(Nanoseconds at) {
 struct NodeSteps {
     Json doing = Json::array();
     Json held = Json::array();
-    Json parents = Json::array();
+    Json edges = Json::array();  // paths from the parent; empty: it has none
     Json versions = Json::array();
     NodeState last;
     std::uint32_t percent = 0;
@@ -34,8 +34,10 @@ struct NodeSteps {
 
 class StepFold {
 public:
-    explicit StepFold(const SavedRun& run)
+    StepFold(const SavedRun& run, const TreeView& places)
         : run_(run),
+          places_(places),
+          height_(tree_height(run)),
           chunks_(chunk_counts(run.recording.timeline)),
           snapshot_(begin_snapshot(run.recording.timeline.node_names().size())),
           nodes_(run.recording.cast.tree.nodes.size()) {}
@@ -64,8 +66,7 @@ private:
         const double time = millis(at);
         if (now.activity != steps.last.activity)
             steps.doing.push_back({time, activity_name(now.activity)});
-        if (now.parent != steps.last.parent)
-            steps.parents.push_back({time, now.parent == kNoNode ? -1 : int(now.parent)});
+        if (now.parent != steps.last.parent) steps.edges.push_back({time, edge_to(id, now.parent)});
         if (now.activity == Activity::serving && steps.last.activity != Activity::serving)
             steps.versions.push_back({time, now.version});
         const auto of = chunks_.find(snapshot_.version);
@@ -79,7 +80,13 @@ private:
         steps.last = now;
     }
 
+    std::string edge_to(NodeId id, NodeId parent) const {
+        return parent < nodes_.size() ? edge_path(places_, parent, id, height_) : "";
+    }
+
     const SavedRun& run_;
+    const TreeView& places_;
+    double height_;
     std::map<std::uint64_t, std::uint32_t> chunks_;
     Snapshot snapshot_;
     std::vector<NodeSteps> nodes_;
@@ -126,18 +133,14 @@ Json cell_times(const MapCell& cell, const RefitProgress& refit) {
 }  // namespace
 
 Json player_data(const SavedRun& run, const PlayerViews& views) {
-    StepFold steps(run);
+    StepFold steps(run, views.places);
     steps.fold_all();
-    const double height = tree_height(run);
     Json nodes = Json::array();
     for (NodeId id = 0; id < run.recording.cast.tree.nodes.size(); ++id) {
-        const Place at = node_corner(views.places, id, height);
         const NodeSteps& of = steps.node(id);
-        nodes.push_back({{"x", std::round(double{at.x} * 10) / 10},
-                         {"y", std::round(double{at.y} * 10) / 10},
-                         {"doing", of.doing},
+        nodes.push_back({{"doing", of.doing},
                          {"held", of.held},
-                         {"parents", of.parents},
+                         {"edges", of.edges},
                          {"versions", of.versions}});
     }
     const std::vector<RefitProgress> progress = fold_progress(run.recording);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <span>
 
 #include "viz/report/html.hpp"
 #include "viz/report/pictures.hpp"
@@ -18,16 +19,6 @@ std::size_t leaves_of(const RelayTree& tree) {
     for (NodeId id = 0; id < tree.nodes.size(); ++id)
         if (tree.children(id).empty()) ++leaves;
     return leaves;
-}
-
-std::string curve(const Place& from, const Place& to) {
-    // From the right side, or, to a node not further right, around on the left.
-    const bool ahead = double{from.x} + kNodeWidth < double{to.x};
-    const double x = ahead ? double{from.x} + kNodeWidth : double{from.x};
-    const double out = ahead ? (x + double{to.x}) / 2 : x - 40;
-    const double in = ahead ? out : double{to.x} - 40;
-    return fmt::format("M{:.1f} {:.1f}C{:.1f} {:.1f} {:.1f} {:.1f} {:.1f} {:.1f}", x, from.y, out,
-                       from.y, in, to.y, to.x, to.y);
 }
 
 const char* role_text(NodeRole role) {
@@ -67,6 +58,19 @@ Place node_corner(const TreeView& places, NodeId node, double height) {
             static_cast<float>(double{at.y} * (height - kStoreRoom))};
 }
 
+std::string edge_path(const TreeView& places, NodeId parent, NodeId child, double height) {
+    const auto width = static_cast<float>(kNodeWidth);
+    const TreeBoxes boxes{width, places.column * static_cast<float>(kWidth - kNodeWidth - 16),
+                          places.row * static_cast<float>(height - kStoreRoom), 40};
+    const std::vector<Place> curve =
+        edge_curve(node_corner(places, parent, height), node_corner(places, child, height), boxes);
+    std::string path = fmt::format("M{:.0f} {:.0f}C", curve.front().x, curve.front().y);
+    for (const Place& place : std::span(curve).subspan(1))
+        path += fmt::format("{:.0f} {:.0f} ", place.x, place.y);
+    path.pop_back();
+    return path;
+}
+
 void write_tree(const SavedRun& run, const TreeView& places, std::ostream& out) {
     const auto& nodes = run.recording.cast.tree.nodes;
     const double height = tree_height(run);
@@ -77,11 +81,9 @@ void write_tree(const SavedRun& run, const TreeView& places, std::ostream& out) 
         kWidth, height);
     for (NodeId id = 1; id < nodes.size(); ++id) {
         const NodeId parent = last.nodes[id].parent;
-        const Place to = node_corner(places, id, height);
-        out << fmt::format(
-            "<path class=\"edge\" id=\"e{}\" d=\"{}\"{}/>", id,
-            parent < nodes.size() ? curve(node_corner(places, parent, height), to) : "",
-            parent < nodes.size() ? "" : " style=\"display:none\"");
+        out << fmt::format("<path class=\"edge\" id=\"e{}\" d=\"{}\"{}/>", id,
+                           parent < nodes.size() ? edge_path(places, parent, id, height) : "",
+                           parent < nodes.size() ? "" : " style=\"display:none\"");
     }
     for (NodeId id = 0; id < nodes.size(); ++id) {
         const NodeState& state = last.nodes[id];
