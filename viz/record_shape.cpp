@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-enum class Shape : std::uint8_t { text, number, flag, figure, list, rates };
+enum class Shape : std::uint8_t { text, count, number, flag, figure, list, rates };
 
 struct Wanted {
     const char* key;  // dotted
@@ -22,13 +22,13 @@ struct Wanted {
 };
 
 constexpr Wanted kRecord[] = {{"title", Shape::text},
-                              {"seed", Shape::number},
+                              {"seed", Shape::count},
                               {"backend_reason", Shape::text},
                               {"link_scale", Shape::number},
                               {"declared_rates", Shape::text},
                               {"model.name", Shape::text},
-                              {"model.parameters", Shape::number},
-                              {"model.stands_for_parameters", Shape::number},
+                              {"model.parameters", Shape::count},
+                              {"model.stands_for_parameters", Shape::count},
                               {"changed", Shape::figure},
                               {"codec.name", Shape::text},
                               {"codec.payload_bytes", Shape::figure},
@@ -48,27 +48,27 @@ constexpr Wanted kRecord[] = {{"title", Shape::text},
                               {"speedup", Shape::figure},
                               {"gpu_idle.fraction", Shape::figure},
                               {"verify.exact", Shape::flag},
-                              {"verify.words_checked", Shape::number},
-                              {"verify.mismatches", Shape::number},
+                              {"verify.words_checked", Shape::count},
+                              {"verify.mismatches", Shape::count},
                               {"faults", Shape::list},
                               {"maps", Shape::list},
                               {"refits", Shape::list}};
 
 constexpr Wanted kBaseline[] = {{"codec", Shape::text},
                                 {"seconds", Shape::figure},
-                                {"payload_bytes", Shape::number},
+                                {"payload_bytes", Shape::count},
                                 {"bits_per_second", Shape::figure}};
 
-constexpr Wanted kMap[] = {{"name", Shape::text},         {"layout", Shape::text},
-                           {"ranks", Shape::number},      {"boxes", Shape::number},
-                           {"held_words", Shape::number}, {"copies_max", Shape::number}};
+constexpr Wanted kMap[] = {{"name", Shape::text},        {"layout", Shape::text},
+                           {"ranks", Shape::count},      {"boxes", Shape::count},
+                           {"held_words", Shape::count}, {"copies_max", Shape::count}};
 
 constexpr Wanted kRefit[] = {
-    {"version", Shape::number},       {"payload_bytes", Shape::number},
+    {"version", Shape::count},        {"payload_bytes", Shape::count},
     {"seconds", Shape::number},       {"encode_seconds", Shape::number},
     {"wire_seconds", Shape::number},  {"stage_seconds", Shape::number},
     {"pause_seconds", Shape::number}, {"longest_pause_seconds", Shape::number},
-    {"changed_words", Shape::number}, {"changed_by_kind", Shape::rates, true}};
+    {"changed_words", Shape::count},  {"changed_by_kind", Shape::rates, true}};
 
 bool is_rates(const Json& value) {
     return value.is_object() && std::ranges::all_of(value.begin(), value.end(),
@@ -79,6 +79,8 @@ bool has_shape(const Json& value, Shape shape) {
     switch (shape) {
         case Shape::text:
             return value.is_string();
+        case Shape::count:
+            return value.is_number_unsigned();
         case Shape::number:
             return value.is_number();
         case Shape::flag:

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "REFITRUN";
 constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kFirstBlockEvents = 256;
 constexpr std::size_t kBlockEvents = 4096;
 constexpr std::uint32_t kBlockBytesMax = 64u << 20;
 constexpr std::uint32_t kPlainBytesMax = 9 + kBlockEvents * 7 * 9;  // seven columns, LEB128
@@ -100,7 +101,9 @@ Status read_events(BlockReader& blocks, Recording& to) {
 }  // namespace
 
 RecordingWriter::RecordingWriter(const std::filesystem::path& file, const Cast& cast)
-    : path_(file), file_(file, std::ios::binary | std::ios::trunc) {
+    : path_(file),
+      file_(file, std::ios::binary | std::ios::trunc),
+      block_events_(kFirstBlockEvents) {
     ByteWriter preamble;
     preamble.append(as_byte_span(kMagic));
     preamble.write(kVersion);
@@ -117,11 +120,13 @@ RecordingWriter::~RecordingWriter() {
 
 void RecordingWriter::append(std::span<const Event> events) {
     while (!events.empty()) {
-        const std::size_t taken = std::min(events.size(), kBlockEvents - pending_.size());
+        const std::size_t taken = std::min(events.size(), block_events_ - pending_.size());
         pending_.insert(pending_.end(), events.begin(),
                         events.begin() + static_cast<std::ptrdiff_t>(taken));
         events = events.subspan(taken);
-        if (pending_.size() == kBlockEvents) flush();
+        if (pending_.size() < block_events_) continue;
+        flush();
+        block_events_ = std::min(2 * block_events_, kBlockEvents);
     }
 }
 

@@ -1,10 +1,11 @@
 // A run on disk, to be looked at again: who took part, and every event of its timeline.
 //
-// File      8 bytes "REFITRUN", u32 version 1, then blocks: u8 type, u32 length, the bytes, u64
-// XXH3
-//           of type and bytes. Little-endian.
+// File      8 bytes "REFITRUN", u32 version 1, then blocks: u8 type, u32 length, bytes, u64 XXH3 of
+//           type and bytes. Little-endian.
 //             1 cast    first, once (cast.hpp)
-//             2 events  u32 size, then at most 4096 of them (event_columns.hpp) in one zstd frame
+//             2 events  u32 size, then at most 4096 of them (event_columns.hpp) in one zstd frame;
+//                       the first has 256 and each twice as many as the one before, so that of a
+//                       short run, too, no more than about half is lost with a damaged end
 //             3 end     u64: how many events there are
 // Stream    a block is written whole; whoever reads meanwhile finds whole blocks and perhaps the
 //           beginning of one more.
@@ -62,6 +63,7 @@ private:
     std::filesystem::path path_;
     std::ofstream file_;
     std::vector<Event> pending_;
+    std::size_t block_events_;  // written together; grows with the run
     std::uint64_t written_ = 0;
 };
 

@@ -71,6 +71,16 @@ TEST_F(RecordingFile, CutAnywhereLosesOnlyItsTail) {
     EXPECT_LT(refused, bytes.size());  // once the cast is there, something can be shown
 }
 
+TEST_F(RecordingFile, CutInTheMiddleStillShowsTheBeginningOfAShortRun) {
+    const std::size_t events = world_.timeline.events().size();
+    ASSERT_GT(events, 600u);
+    ASSERT_LT(events, 4096u);
+    const std::string bytes = write(world_);
+    const auto read = parse(bytes.substr(0, bytes.size() - 20));
+    ASSERT_TRUE(read.has_value());
+    EXPECT_GE(read.value().timeline.events().size(), events / 3);
+}
+
 TEST_F(RecordingFile, NoFlippedBitGoesUnseen) {
     const std::string bytes = write(world_);
     for (std::size_t at = 0; at < bytes.size(); ++at) {

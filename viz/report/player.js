@@ -180,6 +180,13 @@
     cell.addEventListener("mousemove", event => say(event, cell.dataset.tip));
     cell.addEventListener("mouseleave", () => { tip.style.display = "none"; });
   }
+  // Paper shows everything; afterwards the page is as it was.
+  let unfolded = [];
+  addEventListener("beforeprint", () => {
+    unfolded = [...document.querySelectorAll("details:not([open])")];
+    for (const part of unfolded) part.open = true;
+  });
+  addEventListener("afterprint", () => { for (const part of unfolded) part.open = false; });
   // A link may name a moment: report.html#t=12.5
   const moment = /^#t=([0-9.]+)$/.exec(location.hash);
   go(moment ? Number(moment[1]) * 1000 : run.end);
