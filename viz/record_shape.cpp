@@ -132,8 +132,10 @@ Status check_record(const Json& record) {
     if (schema == nullptr || *schema != "refit.run/1")
         return Error{ErrorCode::corrupt, "is no record of a run"};
     REFIT_CHECK(check(record, kRecord, ""));
-    if (record["link_scale"] <= 0)
-        return Error{ErrorCode::corrupt, "has no or a wrong 'link_scale'"};
+    // Views divide by them.
+    for (const char* key : {"link_scale", "model.parameters", "model.stands_for_parameters"})
+        if (*find(record, key) <= 0)
+            return Error{ErrorCode::corrupt, std::string("has no or a wrong '") + key + "'"};
     REFIT_CHECK(check_list(record["full"]["baselines"], kBaseline, "full.baselines"));
     REFIT_CHECK(check_list(record["maps"], kMap, "maps"));
     REFIT_CHECK(check_list(record["refits"], kRefit, "refits"));

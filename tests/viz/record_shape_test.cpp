@@ -74,6 +74,9 @@ TEST_F(RecordShape, NamesTheKeyThatIsMissingOrWrong) {
     record = record_;
     record["link_scale"] = 0;
     EXPECT_FALSE(check_record(record).has_value());
+    record = record_;
+    record["model"]["parameters"] = 0;
+    EXPECT_EQ(check_record(record).error().what, "has no or a wrong 'model.parameters'");
     EXPECT_FALSE(check_record(Json()).has_value());
     EXPECT_FALSE(check_record(Json::parse("[", nullptr, false)).has_value());
 }
@@ -99,7 +102,7 @@ TEST_F(RecordShape, WhateverPassesCanBeDrawn) {
             parent.erase(std::size_t{0});
         }
         meet(without, at);
-        for (const Json& other : {Json(), Json(-1e300), Json("x"), Json::object()}) {
+        for (const Json& other : {Json(), Json(0), Json(-1e300), Json("x"), Json::object()}) {
             Json changed = record_;
             changed[at] = other;
             meet(changed, at);
