@@ -8,8 +8,8 @@ namespace {
 
 [[noreturn]] void refuse() {
     throw MachineError(
-        "no picture can be drawn here: this program was built without Dear ImGui "
-        "(cmake -DREFIT_VIEW=ON says what is missing)");
+        "no picture can be drawn here: this program was built without Dear ImGui (app/run.sh view "
+        "builds it in; cmake -DREFIT_VIEW=ON says what is missing)");
 }
 
 }  // namespace
