@@ -70,6 +70,10 @@ void VerdictMaker::judge_bytes(const PublishedRow& row) {
                              "Without a model size and a rate no bytes of ours belong to it.");
         } else if (row.style.empty()) {
             judge_unknown_style(row, *words);
+        } else if (profiles_of(row.rate_origin).empty()) {
+            add_not_compared(row, "payload_bytes", *row.payload_bytes,
+                             "Nothing says where its rate comes from, so no profile of ours "
+                             "belongs to it.");
         } else if (is_limit(row)) {
             judge_limit(row, *words);
         } else {
@@ -128,7 +132,7 @@ void VerdictMaker::judge_payload(const PublishedRow& row,
     const bool own = setting.codec == kOwnCodec;
     const auto bytes = our_bytes(row, words, setting);
     if (!bytes) {
-        if (!own) {
+        if (!own || row.style == kOwnCodec) {
             add_not_compared(row, "payload_bytes", *row.payload_bytes,
                              fmt::format("{} codes words of 16 bits, the model has {}.",
                                          setting.codec, row.word_bits));

@@ -412,6 +412,20 @@ TEST(Verdicts, WordsOfFewerBitsAreComparedAsBytes) {
     EXPECT_EQ(other.kind, VerdictKind::not_compared);
 }
 
+TEST(Verdicts, APayloadThatNothingOfOursBelongsToIsNotCompared) {
+    Rows rows = {plain_row(1e9, 0.03, 45e6)};
+    rows[0].rate_origin = RateOrigin::none;
+    Verdict alone = verdicts(rows, constant_figures(1)).at(0);
+    EXPECT_EQ(alone.kind, VerdictKind::not_compared);
+    EXPECT_NE(alone.arithmetic.find("where its rate comes from"), std::string::npos);
+    rows = {plain_row(1e9, 0.03, 45e6)};
+    rows[0].style = "xc";
+    rows[0].word_bits = 32;
+    alone = verdicts(rows, constant_figures(1)).at(0);
+    EXPECT_EQ(alone.kind, VerdictKind::not_compared);
+    EXPECT_NE(alone.arithmetic.find("words of 16 bits"), std::string::npos);
+}
+
 TEST(Verdicts, ShapeIsReproducedOnlyByBytesThatRiseWithTheRate) {
     OurFigures ours;
     ours.bits_per_parameter = [](const NeededFigure& figure) { return 12.1 * figure.changed; };
