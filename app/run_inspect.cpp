@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/fault_lines.hpp"
 #include "app/format.hpp"
 #include "engine/observe/recording.hpp"
 #include "engine/record.hpp"
@@ -129,24 +130,12 @@ Json kinds_of(const Timeline& timeline) {
 }
 
 Json faults_of(const Recording& recording) {
-    const auto& names = recording.timeline.node_names();
-    std::vector<bool> down(names.size());
-    Json lines = Json::array();
-    for (const Event& event : recording.timeline.events()) {
-        std::string what;
-        if (event.kind == EventKind::link_down || event.kind == EventKind::link_up) {
-            const CastLink& link = recording.cast.links[event.index];
-            const char* now = event.kind == EventKind::link_down ? "cut" : "back";
-            what = fmt::format("link {} <-> {} {}", link.from, link.to, now);
-        } else if (event.kind == EventKind::node_down) {
-            down[event.node] = true;
-            what = names[event.node] + " down";
-        } else if (event.kind == EventKind::node_up && down[event.node]) {
-            what = names[event.node] + " up";  // one that starts for the first time is no fault
-        }
-        if (!what.empty()) lines.push_back(fmt::format("{:.1f} s: {}", to_seconds(event.at), what));
-    }
-    return lines;
+    const auto link = [&](std::uint32_t index) {
+        if (index >= recording.cast.links.size()) return std::to_string(index);
+        const CastLink& between = recording.cast.links[index];
+        return between.from + " <-> " + between.to;
+    };
+    return fault_lines(recording.timeline, {link});
 }
 
 Json document_of(const FoundRun& run, const fs::path& path) {

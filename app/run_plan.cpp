@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "app/backend.hpp"
+#include "app/fault_lines.hpp"
 #include "app/host.hpp"
 
 namespace refit {
@@ -100,30 +101,13 @@ BaselineRecord baseline_of(const std::string& codec, const RefitTimes& refit, do
 }
 
 std::vector<std::string> describe_faults(const RunResult& run, const Topology& topology) {
-    std::vector<std::string> lines;
-    const auto& names = run.timeline.node_names();
-    std::vector<bool> down(names.size());
-    std::uint64_t version = 0;
-    for (const Event& event : run.timeline.events()) {
-        const double at = to_seconds(event.at);
-        const auto link = [&] {
-            return topology.links[event.index].from + " <-> " + topology.links[event.index].to;
-        };
-        if (event.kind == EventKind::encode_begin) version = event.version;
-        if (event.kind == EventKind::link_down)
-            lines.push_back(fmt::format("{:.1f} s: link {} cut", at, link()));
-        if (event.kind == EventKind::link_up)
-            lines.push_back(fmt::format("{:.1f} s: link {} back", at, link()));
-        if (event.kind == EventKind::node_down) {
-            lines.push_back(fmt::format("{:.1f} s: {} down", at, names[event.node]) +
-                            progress_of(run, event.node, event.at, version));
-            down[event.node] = true;
-        }
-        // A late replica that starts for the first time is no fault.
-        if (event.kind == EventKind::node_up && down[event.node])
-            lines.push_back(fmt::format("{:.1f} s: {} up", at, names[event.node]));
-    }
-    return lines;
+    const auto link = [&](std::uint32_t index) {
+        return topology.links[index].from + " <-> " + topology.links[index].to;
+    };
+    const auto detail = [&](const Event& down, std::uint64_t version) {
+        return progress_of(run, down.node, down.at, version);
+    };
+    return fault_lines(run.timeline, {link, detail});
 }
 
 }  // namespace refit

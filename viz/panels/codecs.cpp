@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "viz/panels/panel.hpp"
 #include "viz/report/html.hpp"
 
@@ -28,21 +26,6 @@ struct Plot {
         return box.x0 + box.width() * static_cast<float>(axis.share(bits));
     }
 };
-
-void draw_axis(const PanelView& view, const Plot& plot) {
-    Pen& pen = view.pen;
-    float free = view.box.x0;
-    for (int decade = 0; decade <= static_cast<int>(plot.axis.decades); ++decade) {
-        const double bits = std::pow(10, plot.axis.first + decade);
-        const float x = plot.x(bits);
-        pen.line({x, plot.box.y0, x, plot.box.y1}, "line");
-        const std::string text = report::number(bits) + " bit";
-        const float half = pen.width(text, kSoft) / 2;
-        if (x - half < free) continue;
-        pen.text(x - half, plot.box.y0 - pen.px(9), text, kSoft);
-        free = x + half + pen.px(8);
-    }
-}
 
 void draw_interval(Pen& pen, const Plot& plot, const CodecBar& bar, const Rect& box) {
     const float x0 = plot.x(bar.ci95->first);
@@ -114,7 +97,7 @@ void draw_codecs(const PanelView& view) {
     const Plot plot{{view.box.x0 + label, view.box.y0 + pen.px(kHead), view.box.x1 - pen.px(kNotes),
                      view.box.y1 - pen.px(kFoot)},
                     codec.axis};
-    draw_axis(view, plot);
+    draw_log_axis(view, plot.box, plot.axis, "bit");
     const float room = plot.box.height();
     const auto fit = static_cast<std::size_t>(std::max(1.0F, room / pen.px(kRowLeast)));
     const std::size_t shown = std::min(codec.bars.size(), fit);

@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "viz/bar_view.hpp"
 #include "viz/panels/pen.hpp"
 #include "viz/scene.hpp"
 #include "viz/time_ticks.hpp"
@@ -27,6 +28,10 @@ std::span<const Panel> panels(Page page = Page::run);
 
 /// Where time runs from left to right: at the same pixels in every panel as wide as this one.
 Rect time_plot(const PanelView& view);
+
+/// Lines at the decades of an axis through the plot, with their values above it where they have
+/// room.
+void draw_log_axis(const PanelView& view, const Rect& plot, const LogAxis& axis, const char* unit);
 
 void draw_status(const PanelView& view);
 void draw_lanes(const PanelView& view);

@@ -1,6 +1,8 @@
 #include <array>
+#include <cmath>
 
 #include "viz/panels/panel.hpp"
+#include "viz/report/html.hpp"
 
 namespace refit {
 
@@ -34,6 +36,22 @@ float entry_width(const Pen& pen, std::string_view name) {
 }
 
 }  // namespace
+
+void draw_log_axis(const PanelView& view, const Rect& plot, const LogAxis& axis, const char* unit) {
+    constexpr TextStyle kSoft{.color = "soft", .size = 12};
+    Pen& pen = view.pen;
+    float free = view.box.x0;
+    for (int decade = 0; decade <= static_cast<int>(axis.decades); ++decade) {
+        const double value = std::pow(10, axis.first + decade);
+        const float x = plot.x0 + plot.width() * static_cast<float>(axis.share(value));
+        pen.line({x, plot.y0, x, plot.y1}, "line");
+        const std::string text = report::number(value) + " " + unit;
+        const float half = pen.width(text, kSoft) / 2;
+        if (x - half < free) continue;
+        pen.text(x - half, plot.y0 - pen.px(9), text, kSoft);
+        free = x + half + pen.px(8);
+    }
+}
 
 Rect Legend::next(std::string_view name) {
     Pen& pen = view_.pen;

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "viz/bar_view.hpp"
 #include "viz/panels/panel.hpp"
 #include "viz/report/html.hpp"
@@ -40,17 +38,7 @@ void draw_scale(const PanelView& view) {
     label = std::min(label, view.box.width() * 0.42F) + pen.px(8);
     const Rect plot{view.box.x0 + label, view.box.y0 + pen.px(kHead), view.box.x1 - pen.px(76),
                     view.box.y1 - pen.px(kFoot)};
-    float free = view.box.x0;
-    for (int decade = 0; decade <= static_cast<int>(axis.decades); ++decade) {
-        const double seconds = std::pow(10, axis.first + decade);
-        const float x = plot.x0 + plot.width() * static_cast<float>(axis.share(seconds));
-        pen.line({x, plot.y0, x, plot.y1}, "line");
-        const std::string text = report::number(seconds) + " s";
-        const float half = pen.width(text, kSoft) / 2;
-        if (x - half < free) continue;
-        pen.text(x - half, plot.y0 - pen.px(9), text, kSoft);
-        free = x + half + pen.px(8);
-    }
+    draw_log_axis(view, plot, axis, "s");
     const float row = std::min(pen.px(34), plot.height() / static_cast<float>(bars.size()));
     bool theirs = false;
     for (std::size_t i = 0; i < bars.size(); ++i) {
