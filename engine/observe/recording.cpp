@@ -67,7 +67,51 @@ private:
     std::istream& file_;
 };
 
-Status append_block(const Block& block, Recording& to) {
+std::uint32_t count_units(const Cast& cast) {
+    std::uint32_t units = 0;
+    for (const TensorUnits& of : cast.units)
+        if (of.first <= of.last) units = std::max(units, of.last + 1);
+    return units;
+}
+
+/// Whether an event names only what the cast has: views index by it.
+class EventCheck {
+public:
+    explicit EventCheck(const Recording& recording)
+        : nodes_(recording.timeline.node_names().size()),
+          links_(recording.cast.links.size()),
+          units_(count_units(recording.cast)) {}
+
+    bool holds(const Event& event) const {
+        switch (event.kind) {
+            case EventKind::link_down:
+            case EventKind::link_up:
+                return event.index < links_;
+            case EventKind::unit_encoded:
+            case EventKind::part_durable:
+            case EventKind::stage_begin:
+            case EventKind::part_staged:  // a part has a unit at least
+                return event.node < nodes_ && event.index < units_;
+            case EventKind::chunk_sent:
+            case EventKind::chunk_received:
+            case EventKind::chunk_repeated:
+            case EventKind::chunk_refused:
+            case EventKind::joined:
+            case EventKind::connected:
+            case EventKind::disconnected:
+                return event.node < nodes_ && event.peer < nodes_;
+            default:
+                return event.node < nodes_;
+        }
+    }
+
+private:
+    std::size_t nodes_;
+    std::size_t links_;
+    std::uint32_t units_;
+};
+
+Status append_block(const Block& block, const EventCheck& check, Recording& to) {
     ByteReader in(block.bytes);
     const auto size = in.read<std::uint32_t>();
     if (in.failed() || size > kPlainBytesMax)
@@ -77,16 +121,19 @@ Status append_block(const Block& block, Recording& to) {
     const auto& had = to.timeline.events();
     REFIT_TRY(events, unpack_events(plain, kBlockEvents, to.timeline.node_names().size(),
                                     had.empty() ? Nanoseconds{0} : had.back().at));
+    if (!std::ranges::all_of(events, [&](const Event& event) { return check.holds(event); }))
+        return Error{ErrorCode::corrupt, "has an event of what is not there"};
     for (const Event& event : events) to.timeline.append(event);
     return Done{};
 }
 
 /// All blocks of events; an error says why there are no more before the end.
 Status read_events(BlockReader& blocks, Recording& to) {
+    const EventCheck check(to);
     while (!blocks.at_end()) {
         REFIT_TRY(block, blocks.read());
         if (block.type == kEvents) {
-            REFIT_CHECK(append_block(block, to));
+            REFIT_CHECK(append_block(block, check, to));
             continue;
         }
         ByteReader in(block.bytes);

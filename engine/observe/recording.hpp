@@ -12,7 +12,7 @@
 // Damage    reading ends before the first block that is cut or damaged. What came before is whole,
 //           and `missing` says what is not.
 // Memory    a block is at most 64 MiB, its events 253 KiB, a catalog 1 GiB; numbers are checked
-//           before they are believed: nodes, sites and links exist, time never goes back.
+//           before they are believed: nodes, sites, links and units exist, time never goes back.
 // Errors    not_found, truncated or corrupt when not even the cast can be read. Writing:
 //           MachineError.
 #pragma once

@@ -123,6 +123,31 @@ TEST_F(InspectRun, OfARecordingAloneSaysThatTheRunDidNotEnd) {
     EXPECT_NE(text.out.find("the run did not end"), std::string::npos) << text.out;
 }
 
+/// Its blocks are whole, but its events name links and nodes that are not there.
+TEST_F(InspectRun, OfARecordingThatNamesWhatIsNotThereNothingFalls) {
+    const fs::path folder = folder_of("strange", {{kRecordingFile, recording_bytes()}});
+    auto read = read_recording(folder / kRecordingFile);
+    ASSERT_TRUE(read.has_value());
+    const Recording& recording = read.value();
+    {
+        RecordingWriter writer(folder / kRecordingFile, recording.cast);
+        writer.append(recording.timeline.events());
+        const Nanoseconds at = recording.timeline.events().back().at;
+        for (std::uint8_t kind = 0; kind <= static_cast<std::uint8_t>(EventKind::link_up); ++kind)
+            writer.append(std::vector{
+                Event{at, 99, 1, kNoNode, kNoNode, 0xFFFF'FFF0u, static_cast<EventKind>(kind)}});
+        writer.finish();
+    }
+    const Json document = inspect(folder);
+    EXPECT_NE(document["missing"].dump().find("of what is not there"), std::string::npos);
+    for (const char* format : {"html", "trace", "csv", "md", "prom"}) {
+        const Outcome made = run_refit({"report", folder.string(), "--format", format});
+        EXPECT_EQ(made.code, 0) << format << made.err;
+    }
+    const Outcome drawn = run_refit({"view", folder.string()});
+    EXPECT_TRUE(drawn.code == 0 || drawn.code == 1) << drawn.err;
+}
+
 TEST_F(InspectRun, OfADamagedRecordingShowsWhatIsWhole) {
     std::string bytes = recording_bytes();
     const fs::path folder = folder_of(
